@@ -73,7 +73,7 @@ def extension(pyx):
         libraries=(["cyg_base", *isa_libraries] if name == "_kernels" else ["cyg_base"]) + ([] if MSVC else ["m"]),
         extra_compile_args=common + sanitize + (openmp_compile if threads else []),
         extra_link_args=sanitize + (openmp_link if threads else []),
-        depends=headers + [str(p) for p in Path("pyext").glob("*.pxd")] + [str(p) for p in Path("pyext").glob("*.h")],
+        depends=headers + [str(p) for p in Path("pyext").rglob("*.pxd")] + [str(p) for p in Path("pyext").glob("*.h")],
     )
 
 
