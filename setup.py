@@ -11,6 +11,7 @@ from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
 ROOT = Path(__file__).parent
 os.chdir(ROOT)
@@ -94,4 +95,13 @@ extensions = cythonize(
     nthreads=0,
 )
 
-setup(ext_modules=extensions, libraries=libraries)
+
+class BuildExtensions(build_ext):
+    """Builds the static libraries first, also when only the extensions are asked for."""
+
+    def run(self):
+        self.run_command("build_clib")
+        super().run()
+
+
+setup(ext_modules=extensions, libraries=libraries, cmdclass={"build_ext": BuildExtensions})

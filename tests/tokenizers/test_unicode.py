@@ -4,7 +4,6 @@ import string
 import unicodedata
 
 import pytest
-
 from cygnet._core import _unicode
 
 ALL = [chr(code) for code in range(0x110000)]
