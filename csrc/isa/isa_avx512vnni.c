@@ -1,0 +1,4 @@
+#define CYG_ISA avx512vnni
+#include "simd/vec_avx512.h"
+
+#include "simd/table.inl.c"

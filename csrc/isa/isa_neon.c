@@ -1,0 +1,4 @@
+#define CYG_ISA neon
+#include "simd/vec_neon.h"
+
+#include "simd/table.inl.c"

@@ -1,0 +1,4 @@
+#define CYG_ISA scalar
+#include "simd/vec_scalar.h"
+
+#include "simd/table.inl.c"

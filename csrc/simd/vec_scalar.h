@@ -1,0 +1,77 @@
+/* The vector vocabulary (docs/add-isa.md) in portable C: four lanes as plain loops, which compilers turn into what the baseline has.
+   vf_fma rounds twice here: a fused operation would be a library call on a CPU without one. */
+#ifndef CYG_VEC_H
+#define CYG_VEC_H
+
+#include "simd/common.h"
+
+#define VF 4
+#if defined(__GNUC__)
+typedef float vf __attribute__((vector_size(16)));
+typedef int32_t vm __attribute__((vector_size(16))); /* all bits of a lane set or none */
+#define LANE(v, i) ((v)[i])
+#else
+typedef struct { float lane[VF]; } vf;
+typedef struct { int32_t lane[VF]; } vm;
+#define LANE(v, i) ((v).lane[i])
+#endif
+
+#define EACH_LANE for (int i = 0; i < VF; i++)
+#define LANEWISE(type, expression) type r; EACH_LANE LANE(r, i) = (expression); return r
+
+CYG_INLINE vf vf_set1(float x) { LANEWISE(vf, x); }
+CYG_INLINE vf vf_zero(void) { return vf_set1(0); }
+CYG_INLINE vf vf_load(const float *p) { vf r; memcpy(&r, p, sizeof r); return r; }
+CYG_INLINE void vf_store(float *p, vf a) { memcpy(p, &a, sizeof a); }
+CYG_INLINE vm vm_first(int64_t n) { LANEWISE(vm, -(i < n)); }
+CYG_INLINE vf vf_load_n(const float *p, int64_t n) { LANEWISE(vf, i < n ? p[i] : 0); }
+CYG_INLINE void vf_store_n(float *p, vf a, int64_t n) { for (int i = 0; i < n; i++) p[i] = LANE(a, i); }
+
+CYG_INLINE vf vf_add(vf a, vf b) { LANEWISE(vf, LANE(a, i) + LANE(b, i)); }
+CYG_INLINE vf vf_sub(vf a, vf b) { LANEWISE(vf, LANE(a, i) - LANE(b, i)); }
+CYG_INLINE vf vf_mul(vf a, vf b) { LANEWISE(vf, LANE(a, i) * LANE(b, i)); }
+CYG_INLINE vf vf_div(vf a, vf b) { LANEWISE(vf, LANE(a, i) / LANE(b, i)); }
+CYG_INLINE vf vf_fma(vf a, vf b, vf c) { return vf_add(vf_mul(a, b), c); }
+CYG_INLINE vf vf_fnma(vf a, vf b, vf c) { return vf_sub(c, vf_mul(a, b)); }
+CYG_INLINE vf vf_max(vf a, vf b) { LANEWISE(vf, LANE(a, i) > LANE(b, i) ? LANE(a, i) : LANE(b, i)); }
+CYG_INLINE vf vf_min(vf a, vf b) { LANEWISE(vf, LANE(a, i) < LANE(b, i) ? LANE(a, i) : LANE(b, i)); }
+CYG_INLINE vf vf_sqrt(vf a) { LANEWISE(vf, sqrtf(LANE(a, i))); }
+CYG_INLINE vf vf_abs(vf a) { LANEWISE(vf, float_of_bits(bits_of_float(LANE(a, i)) & 0x7fffffff)); }
+CYG_INLINE vf vf_copysign(vf a, vf b) { LANEWISE(vf, float_of_bits((bits_of_float(LANE(a, i)) & 0x7fffffff) | (bits_of_float(LANE(b, i)) & 0x80000000))); }
+CYG_INLINE vf vf_round(vf a) { /* |a| < 2^22 here: adding and taking away 1.5 * 2^23 leaves the nearest even integer */
+    return vf_sub(vf_add(a, vf_set1(12582912.0f)), vf_set1(12582912.0f));
+}
+CYG_INLINE float vf_power2(int32_t n) { return float_of_bits((uint32_t)(n + 127) << 23); }
+CYG_INLINE vf vf_ldexp(vf a, vf n) {
+    /* In two steps, so that both powers are normal numbers for every n in -252..254; a NaN in a makes the result NaN whatever n is. */
+    vf r;
+    EACH_LANE {
+        float exponent = LANE(n, i);
+        int32_t whole = exponent > -252 && exponent < 254 ? (int32_t)exponent : 0, half = whole >> 1;
+        LANE(r, i) = LANE(a, i) * vf_power2(half) * vf_power2(whole - half);
+    }
+    return r;
+}
+
+CYG_INLINE vm vf_lt(vf a, vf b) { LANEWISE(vm, -(LANE(a, i) < LANE(b, i))); }
+CYG_INLINE vm vf_eq(vf a, vf b) { LANEWISE(vm, -(LANE(a, i) == LANE(b, i))); }
+CYG_INLINE vf vf_select(vm m, vf a, vf b) { LANEWISE(vf, LANE(m, i) ? LANE(a, i) : LANE(b, i)); }
+CYG_INLINE uint32_t vm_bits(vm m) {
+    uint32_t bits = 0;
+    EACH_LANE bits |= (uint32_t)(LANE(m, i) & 1) << i;
+    return bits;
+}
+
+CYG_INLINE float vf_reduce_add(vf a) { return (LANE(a, 0) + LANE(a, 2)) + (LANE(a, 1) + LANE(a, 3)); }
+CYG_INLINE float vf_reduce_max(vf a) {
+    float m = LANE(a, 0);
+    for (int i = 1; i < VF; i++) m = LANE(a, i) > m ? LANE(a, i) : m;
+    return m;
+}
+
+CYG_INLINE vf vf_load_f16(const uint16_t *p) { LANEWISE(vf, f16_widen(p[i])); }
+CYG_INLINE void vf_store_f16(uint16_t *p, vf a) { EACH_LANE p[i] = f16_narrow(LANE(a, i)); }
+CYG_INLINE vf vf_load_bf16(const uint16_t *p) { LANEWISE(vf, bf16_widen(p[i])); }
+CYG_INLINE void vf_store_bf16(uint16_t *p, vf a) { EACH_LANE p[i] = bf16_narrow(LANE(a, i)); }
+
+#endif
