@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "blocks are read as little-endian memory"
+#endif
+
 /* Exact for all 65,536 patterns; NaN keeps its payload. Needs no denormal arithmetic, so flush-to-zero modes cannot harm it. */
 static inline float half_to_float(uint16_t half) {
     uint32_t exponent = half & 0x7C00u, magnitude = half & 0x7FFFu;
@@ -16,8 +20,18 @@ static inline float half_to_float(uint16_t half) {
     return out;
 }
 
-static inline uint16_t load_u16(const uint8_t *p) { return (uint16_t)(p[0] | p[1] << 8); }
-static inline uint32_t load_u32(const uint8_t *p) { return (uint32_t)load_u16(p) | (uint32_t)load_u16(p + 2) << 16; }
+static inline uint16_t load_u16(const uint8_t *p) {
+    uint16_t value;
+    memcpy(&value, p, 2);
+    return value;
+}
+
+static inline uint32_t load_u32(const uint8_t *p) {
+    uint32_t value;
+    memcpy(&value, p, 4);
+    return value;
+}
+
 static inline float load_half(const uint8_t *p) { return half_to_float(load_u16(p)); }
 
 /* ---- plain types ---- */
@@ -234,6 +248,53 @@ static void unpack_q5_0(const uint8_t *in, size_t n, int8_t *codes, float *scale
     }
 }
 
+/* ---- non-linear 4-bit types ---- */
+
+/* Codes of the non-linear types are places in this table. */
+static const int8_t NONLINEAR[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+
+static void unpack_iq4_nl(const uint8_t *in, size_t n, int8_t *codes, float *scales) {
+    uint8_t places[32];
+    for (size_t i = 0; i < n; i++, in += 18) {
+        scales[i] = load_half(in);
+        nibbles(in + 2, places);
+        for (int j = 0; j < 32; j++) codes[32 * i + j] = NONLINEAR[places[j]];
+    }
+}
+
+/* d, 16 bits of high scale bits (two a group), 4 bytes of low scale nibbles, then 8 groups as in IQ4_NL. */
+static void unpack_iq4_xs(const uint8_t *in, size_t n, int8_t *codes, float *scales) {
+    uint8_t places[32];
+    for (; n--; in += 136, codes += 256, scales += 8) {
+        float d = load_half(in);
+        uint32_t high = load_u16(in + 2);
+        for (int group = 0; group < 8; group++) {
+            int scale = (in[4 + group / 2] >> group % 2 * 4 & 15) | (int)(high >> 2 * group & 3) << 4;
+            scales[group] = d * (float)(scale - 32);
+            nibbles(in + 8 + 16 * group, places);
+            for (int j = 0; j < 32; j++) codes[32 * group + j] = NONLINEAR[places[j]];
+        }
+    }
+}
+
+static void dequantize_iq4_nl(const uint8_t *in, size_t n, float *out) {
+    int8_t codes[32];
+    float scale;
+    for (; n--; in += 18, out += 32) {
+        unpack_iq4_nl(in, 1, codes, &scale);
+        for (int j = 0; j < 32; j++) out[j] = scale * (float)codes[j];
+    }
+}
+
+static void dequantize_iq4_xs(const uint8_t *in, size_t n, float *out) {
+    int8_t codes[256];
+    float scales[8];
+    for (; n--; in += 136, out += 256) {
+        unpack_iq4_xs(in, 1, codes, scales);
+        for (int j = 0; j < 256; j++) out[j] = scales[j / 32] * (float)codes[j];
+    }
+}
+
 static const cyg_quant_type TYPES[] = {
     {"F32", 1, 4, dequantize_f32, NULL, NULL},
     {"F16", 1, 2, dequantize_f16, NULL, NULL},
@@ -248,6 +309,8 @@ static const cyg_quant_type TYPES[] = {
     {"Q4_K", 256, 144, dequantize_q4_k, unpack_q4_k, NULL},
     {"Q5_K", 256, 176, dequantize_q5_k, NULL, NULL},
     {"Q6_K", 256, 210, dequantize_q6_k, NULL, NULL},
+    {"IQ4_NL", 32, 18, dequantize_iq4_nl, NULL, unpack_iq4_nl},
+    {"IQ4_XS", 256, 136, dequantize_iq4_xs, NULL, unpack_iq4_xs},
 };
 
 const cyg_quant_type *cyg_quant_type_find(const char *name) {

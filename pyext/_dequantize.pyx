@@ -99,7 +99,7 @@ def unpack_int8(str name, const uint8_t[::1] raw, Py_ssize_t n_groups):
     Parameters
     ----------
     name : str
-        ``Q8_0`` or ``Q5_0``.
+        ``Q8_0``, ``Q5_0``, ``IQ4_NL`` or ``IQ4_XS``.
     raw : (n_bytes,) uint8
         Whole blocks of `n_groups` * 32 weights.
     n_groups : int

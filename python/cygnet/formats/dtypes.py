@@ -3,7 +3,7 @@
 Names are those of the safetensors specification. 8-bit floats follow the OCP FP8 paper (arXiv:2209.05433) and its FNUZ variant (arXiv:2206.02915).
 """
 
-from functools import lru_cache
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -47,7 +47,7 @@ NAME_OF_NUMPY = {np.dtype(plain.numpy): plain.name for plain in PLAIN_TYPES.valu
 _FLOAT8 = {"F8_E4M3": (4, 3, 7), "F8_E5M2": (5, 2, 15), "F8_E4M3FNUZ": (4, 3, 8), "F8_E5M2FNUZ": (5, 2, 16)}
 
 
-@lru_cache(maxsize=None)
+@cache
 def float8_table(name):
     """All 256 values of an 8-bit float type.
 

@@ -30,6 +30,8 @@ GGML_TYPES = {
         ("Q4_K", 12, 256, 144),
         ("Q5_K", 13, 256, 176),
         ("Q6_K", 14, 256, 210),
+        ("IQ4_NL", 20, 32, 18),
+        ("IQ4_XS", 23, 256, 136),
         ("I8", 24, 1, 1),
         ("I16", 25, 1, 2),
         ("I32", 26, 1, 4),
@@ -42,6 +44,6 @@ BLOCK_TYPES = {quant.name: quant for quant in GGML_TYPES.values() if quant.block
 
 # Types that ggml defines and cygnet does not decode: known by name so that the refusal can say it.
 UNREAD_GGML_TYPES = {
-    9: "Q8_1", 15: "Q8_K", 16: "IQ2_XXS", 17: "IQ2_XS", 18: "IQ3_XXS", 19: "IQ1_S", 20: "IQ4_NL", 21: "IQ3_S", 22: "IQ2_S", 23: "IQ4_XS",
+    9: "Q8_1", 15: "Q8_K", 16: "IQ2_XXS", 17: "IQ2_XS", 18: "IQ3_XXS", 19: "IQ1_S", 21: "IQ3_S", 22: "IQ2_S",
     29: "IQ1_M", 34: "TQ1_0", 35: "TQ2_0", 39: "MXFP4", 40: "NVFP4",
 }  # fmt: skip
