@@ -1,0 +1,129 @@
+"""Added tokens: strings that are cut out of the text before the model sees it, with the matching rules of tokenizer.json."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import regex
+
+from cygnet.tokenizers.aligned import AlignedText
+from cygnet.tokenizers.components import Model, Normalizer
+from cygnet.tokenizers.unicode_classes import SPACE, WORD
+
+ENDS_WITH_WORD = regex.compile(rf"[{WORD}]\Z")
+STARTS_WITH_WORD = regex.compile(rf"[{WORD}]")
+SPACES = regex.compile(rf"[{SPACE}]*")
+
+
+@dataclass(frozen=True)
+class AddedToken:
+    """A string with an id of its own.
+
+    Attributes
+    ----------
+    content : str
+    id : int
+    single_word : bool
+        Match only where no word character touches either side.
+    lstrip, rstrip : bool
+        Take the white space on that side into the token.
+    normalized : bool
+        Look for it in the normalised text (its content normalised too) and not in the original.
+    special : bool
+        Left out by decode(skip_special_tokens=True), and plain text under encode(parse_special=False).
+    """
+
+    content: str
+    id: int
+    single_word: bool = False
+    lstrip: bool = False
+    rstrip: bool = False
+    normalized: bool = False
+    special: bool = False
+
+
+class Matcher:
+    """Finds the leftmost, then longest, of a set of strings; yields (start, end, token or None) that cover the text."""
+
+    def __init__(self, patterns: Iterable[tuple[str, AddedToken]]):
+        self.tokens: dict[str, AddedToken] = {}
+        for pattern, token in patterns:
+            if pattern:
+                self.tokens.setdefault(pattern, token)
+        longest_first = sorted(self.tokens, key=len, reverse=True)
+        self.find = regex.compile("|".join(map(regex.escape, longest_first))) if longest_first else None
+
+    def split(self, text: str) -> list[tuple[int, int, AddedToken | None]]:
+        if self.find is None:
+            return [(0, len(text), None)]
+        out: list[tuple[int, int, AddedToken | None]] = []
+        done = 0
+        for match in self.find.finditer(text):
+            start, end = match.span()
+            token = self.tokens[match.group()]
+            if token.single_word and (ENDS_WITH_WORD.search(text, 0, start) if start else None or STARTS_WITH_WORD.match(text, end)):
+                continue
+            if token.lstrip:
+                while start > done and SPACES.fullmatch(text[start - 1]):
+                    start -= 1
+                start = max(start, done)
+            if token.rstrip:
+                end = SPACES.match(text, end).end()
+            if done < start:
+                out.append((done, start, None))
+            out.append((start, end, token))
+            done = end
+        if done < len(text) or not out:
+            out.append((done, len(text), None))
+        return out
+
+
+class AddedVocabulary:
+    """All added tokens of a tokenizer, and the two passes that cut them out of a text."""
+
+    def __init__(self, tokens: Iterable[AddedToken], normalizer: Normalizer | None):
+        self.tokens = list(tokens)
+        self.by_id = {t.id: t for t in self.tokens}
+        self.by_content = {t.content: t.id for t in self.tokens}
+        self.special_contents = {t.content for t in self.tokens if t.special}
+        self._normalizer = normalizer
+        self._matchers = {True: self._build(self.tokens), False: self._build([t for t in self.tokens if not t.special])}
+
+    def _build(self, tokens: list[AddedToken]) -> tuple[Matcher, Matcher]:
+        ordered = sorted(tokens, key=lambda t: not t.special)
+        raw = Matcher((t.content, t) for t in ordered if not t.normalized)
+        normalized = Matcher((self._normalized(t.content), t) for t in ordered if t.normalized)
+        return raw, normalized
+
+    def _normalized(self, content: str) -> str:
+        return self._normalizer.normalize(AlignedText.of(content)).text if self._normalizer else content
+
+    def matchers(self, parse_special: bool) -> tuple[Matcher, Matcher]:
+        """Matchers for the original and for the normalised text; without parse_special they leave special tokens alone."""
+        return self._matchers[parse_special]
+
+    def segments(self, text: str, parse_special: bool = True) -> list[tuple[AlignedText, AddedToken | None]]:
+        """The text cut at added tokens and normalised between them."""
+        raw, normalized = self.matchers(parse_special)
+        whole = AlignedText.of(text)
+        out: list[tuple[AlignedText, AddedToken | None]] = []
+        for start, end, token in raw.split(text):
+            piece = whole.slice(start, end)
+            if token is not None:
+                out.append((piece, token))
+                continue
+            if self._normalizer is not None:
+                piece = self._normalizer.normalize(piece)
+            out += [(piece.slice(s, e), inner) for s, e, inner in normalized.split(piece.text) if s < e]
+        return out
+
+
+def id_for_new_token(content: str, model: Model, taken: dict[str, int]) -> int:
+    """Id of a token added without one: the vocabulary's own if it knows the string, else the next free id."""
+    if content in taken:
+        return taken[content]
+    known = model.token_to_id(content)
+    if known is not None:
+        return known
+    return max([model.vocab_size - 1, *taken.values()]) + 1

@@ -1,0 +1,372 @@
+"""Decoders: tokens back to text. Each maps a list of tokens to a list of tokens; the text is their concatenation.
+
+Each also has an incremental form (a Stage) that takes tokens one by one and holds back only what a later token could still change.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Callable
+from typing import Protocol
+
+import regex
+
+from cygnet.tokenizers.byte_alphabet import CHAR_TO_BYTE
+
+BYTE_TOKEN = regex.compile(r"<0x(?:[0-9A-Fa-f]{2}|\+[0-9A-Fa-f])>")
+CLEAN_UP = [
+    (" .", "."),
+    (" ?", "?"),
+    (" !", "!"),
+    (" ,", ","),
+    (" ' ", "'"),
+    (" n't", "n't"),
+    (" 'm", "'m"),
+    (" do not", " don't"),
+    (" 's", "'s"),
+    (" 've", "'ve"),
+    (" 're", "'re"),
+]
+
+
+def clean_up_spaces(text: str) -> str:
+    """Takes out the spaces that English word tokenizers leave before punctuation and contractions."""
+    for old, new in CLEAN_UP:
+        text = text.replace(old, new)
+    return text
+
+
+class Stage(Protocol):
+    """Incremental form of a decoder."""
+
+    def push(self, token: str) -> list[str]: ...
+
+    def finish(self) -> list[str]: ...
+
+
+class DecoderBase:
+    """A decoder by its chain() over all tokens and its stage() over one at a time."""
+
+    fuses = False  # whether all tokens become one
+
+    def chain(self, tokens: list[str]) -> list[str]:
+        stage = self.stage()
+        return [out for token in tokens for out in stage.push(token)] + stage.finish()
+
+    def stage(self) -> Stage:
+        raise NotImplementedError
+
+    def decode(self, tokens: list[str]) -> str:
+        return "".join(self.chain(tokens))
+
+    def stream(self) -> TextStream:
+        return TextStream([self])
+
+
+class TextStream:
+    """Incremental decoding through a chain of decoders.
+
+    After a decoder that fuses all tokens into one, the rest of the chain sees a single growing token: those that can follow its
+    growth do (see Strip and Replace), others wait for its end.
+    """
+
+    def __init__(self, decoders: list[DecoderBase]):
+        cut = next((i + 1 for i, d in enumerate(decoders) if d.fuses), len(decoders))
+        self._stages = [d.stage() for d in decoders[:cut]]
+        self._growing = [d.growing() if hasattr(d, "growing") else _Wait(d.chain) for d in decoders[cut:] if not d.fuses]
+
+    def push(self, token: str) -> str:
+        tokens = [token]
+        for stage in self._stages:
+            tokens = [out for t in tokens for out in stage.push(t)]
+        return self._grow("".join(tokens))
+
+    def flush(self) -> str:
+        tokens: list[str] = []
+        for stage in self._stages:
+            tokens = [out for t in tokens for out in stage.push(t)] + stage.finish()
+        text = "".join(tokens)
+        for part in self._growing:
+            text = part.push(text) + part.finish()
+        return text
+
+    def _grow(self, text: str) -> str:
+        for part in self._growing:
+            text = part.push(text)
+        return text
+
+
+class _PerToken:
+    """A stage that maps each token alone, knowing its place."""
+
+    def __init__(self, function: Callable[[int, str], str]):
+        self._function = function
+        self._index = 0
+
+    def push(self, token: str) -> list[str]:
+        self._index += 1
+        return [self._function(self._index - 1, token)]
+
+    def finish(self) -> list[str]:
+        return []
+
+
+class _Wait:
+    """A growing token that can only be treated once it is complete."""
+
+    def __init__(self, chain: Callable[[list[str]], list[str]]):
+        self._chain = chain
+        self._parts: list[str] = []
+
+    def push(self, text: str) -> str:
+        self._parts.append(text)
+        return ""
+
+    def finish(self) -> str:
+        return "".join(self._chain(["".join(self._parts)]))
+
+
+class ByteLevel(DecoderBase):
+    """GPT-2's alphabet back to bytes, all of them read as UTF-8; a token with another character stands for its own UTF-8."""
+
+    fuses = True
+
+    def stage(self) -> Stage:
+        return _ByteLevelStage()
+
+
+class _ByteLevelStage:
+    def __init__(self):
+        self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def push(self, token: str) -> list[str]:
+        try:
+            data = bytes([CHAR_TO_BYTE[c] for c in token])
+        except KeyError:
+            data = token.encode()
+        return [self._utf8.decode(data)]
+
+    def finish(self) -> list[str]:
+        return [self._utf8.decode(b"", True)]
+
+
+class Fuse(DecoderBase):
+    """All tokens become one."""
+
+    fuses = True
+
+    def stage(self) -> Stage:
+        return _PerToken(lambda _, token: token)
+
+    def chain(self, tokens: list[str]) -> list[str]:
+        return ["".join(tokens)]
+
+
+class ByteFallback(DecoderBase):
+    """Runs of <0x..> tokens read as UTF-8; a run that is not valid gives one U+FFFD a byte."""
+
+    def stage(self) -> Stage:
+        return _ByteFallbackStage()
+
+
+class _ByteFallbackStage:
+    def __init__(self):
+        self._run = bytearray()
+
+    def push(self, token: str) -> list[str]:
+        if BYTE_TOKEN.fullmatch(token):
+            self._run.append(int(token[3:5], 16))
+            return []
+        return [*self.finish(), token]
+
+    def finish(self) -> list[str]:
+        run, self._run = self._run, bytearray()
+        if not run:
+            return []
+        try:
+            return [run.decode()]
+        except UnicodeDecodeError:
+            return ["�"] * len(run)
+
+
+class WordPiece(DecoderBase):
+    """A space before each word, none before a continuation, whose prefix goes."""
+
+    def __init__(self, prefix: str = "##", cleanup: bool = True):
+        self.prefix = prefix
+        self.cleanup = cleanup
+
+    def stage(self) -> Stage:
+        return _PerToken(self._token)
+
+    def _token(self, index: int, token: str) -> str:
+        if index:
+            token = token[len(self.prefix) :] if token.startswith(self.prefix) else " " + token
+        return clean_up_spaces(token) if self.cleanup else token
+
+
+class Metaspace(DecoderBase):
+    """The visible sign back to a space; the first token's signs go where one was put before the text."""
+
+    def __init__(self, replacement: str = "▁", prepend_scheme: str = "always"):
+        self.replacement = replacement
+        self.prepended = prepend_scheme != "never"
+
+    def stage(self) -> Stage:
+        return _PerToken(lambda index, token: token.replace(self.replacement, "" if index == 0 and self.prepended else " "))
+
+
+class BPEDecoder(DecoderBase):
+    """The end-of-word mark becomes a space, at the end of the text nothing."""
+
+    def __init__(self, suffix: str = "</w>"):
+        self.suffix = suffix
+
+    def stage(self) -> Stage:
+        return _BPEDecoderStage(self.suffix)
+
+
+class _BPEDecoderStage:
+    """Gives at once what a token says whether or not it is the last, and keeps both ways to go on."""
+
+    def __init__(self, suffix: str):
+        self._suffix = suffix
+        self._if_more = self._if_last = ""
+
+    def push(self, token: str) -> list[str]:
+        before = self._if_more
+        inner, last = (token.replace(self._suffix, mark) if self._suffix else token for mark in (" ", ""))
+        shared = next((i for i, (a, b) in enumerate(zip(inner, last, strict=False)) if a != b), min(len(inner), len(last)))
+        self._if_more, self._if_last = inner[shared:], last[shared:]
+        return [before + inner[:shared]]
+
+    def finish(self) -> list[str]:
+        return [self._if_last]
+
+
+class CTC(DecoderBase):
+    """Repeated tokens once, padding out, word delimiters as spaces."""
+
+    def __init__(self, pad_token: str = "<pad>", word_delimiter_token: str = "|", cleanup: bool = True):
+        self.pad_token = pad_token
+        self.word_delimiter_token = word_delimiter_token
+        self.cleanup = cleanup
+
+    def stage(self) -> Stage:
+        return _CTCStage(self)
+
+
+class _CTCStage:
+    def __init__(self, decoder: CTC):
+        self._decoder = decoder
+        self._last: str | None = None
+
+    def push(self, token: str) -> list[str]:
+        if token == self._last:
+            return []
+        self._last = token
+        text = token.replace(self._decoder.pad_token, "") if self._decoder.pad_token else token
+        if self._decoder.cleanup:
+            text = clean_up_spaces(text).replace(self._decoder.word_delimiter_token, " ")
+        return [text] if text else []
+
+    def finish(self) -> list[str]:
+        return []
+
+
+class Replace(DecoderBase):
+    """A literal string or a regular expression replaced in each token."""
+
+    def __init__(self, pattern: str | regex.Pattern, content: str):
+        self.pattern = pattern
+        self.content = content
+
+    def stage(self) -> Stage:
+        return _PerToken(lambda _, token: self.replace(token))
+
+    def replace(self, token: str) -> str:
+        if isinstance(self.pattern, str):
+            return token.replace(self.pattern, self.content) if self.pattern else token
+        return self.pattern.sub(lambda _: self.content, token)
+
+    def growing(self) -> _Wait | _GrowingReplace:
+        return _GrowingReplace(self.pattern, self.content) if isinstance(self.pattern, str) else _Wait(self.chain)
+
+
+class _GrowingReplace:
+    """Replaces a literal in a growing token; holds back an end that may begin it."""
+
+    def __init__(self, pattern: str, content: str):
+        self._pattern = pattern
+        self._content = content
+        self._held = ""
+
+    def push(self, text: str) -> str:
+        if not self._pattern:
+            return text
+        *whole, tail = (self._held + text).split(self._pattern)
+        keep = next((n for n in range(min(len(tail), len(self._pattern) - 1), 0, -1) if self._pattern.startswith(tail[-n:])), 0)
+        self._held = tail[len(tail) - keep :]
+        return "".join([part + self._content for part in whole]) + tail[: len(tail) - keep]
+
+    def finish(self) -> str:
+        return self._held
+
+
+class Strip(DecoderBase):
+    """Up to `start` copies of a character off the left of each token and up to `stop` off the right."""
+
+    def __init__(self, content: str, start: int, stop: int):
+        self.content = content
+        self.start = start
+        self.stop = stop
+
+    def stage(self) -> Stage:
+        return _PerToken(lambda _, token: self.strip(token))
+
+    def strip(self, token: str) -> str:
+        left = min(self.start, len(token) - len(token.lstrip(self.content)))
+        token = token[left:]
+        right = min(self.stop, len(token) - len(token.rstrip(self.content)))
+        return token[: len(token) - right]
+
+    def growing(self) -> _GrowingStrip:
+        return _GrowingStrip(self)
+
+
+class _GrowingStrip:
+    """Strips a growing token: the left as it comes, the right by holding back what may be cut."""
+
+    def __init__(self, strip: Strip):
+        self._content = strip.content
+        self._left = strip.start
+        self._stop = strip.stop
+        self._held = ""
+
+    def push(self, text: str) -> str:
+        if self._left:
+            cut = min(self._left, len(text) - len(text.lstrip(self._content)))
+            self._left = self._left - cut if cut == len(text) else 0
+            text = text[cut:]
+        text = self._held + text
+        keep = min(self._stop, len(text) - len(text.rstrip(self._content)))
+        self._held = text[len(text) - keep :]
+        return text[: len(text) - keep]
+
+    def finish(self) -> str:
+        return ""
+
+
+class Sequence(DecoderBase):
+    """Several decoders, one after the other."""
+
+    def __init__(self, decoders: list[DecoderBase]):
+        self.decoders = [inner for d in decoders for inner in (d.decoders if isinstance(d, Sequence) else [d])]
+
+    def chain(self, tokens: list[str]) -> list[str]:
+        for decoder in self.decoders:
+            tokens = decoder.chain(tokens)
+        return tokens
+
+    def stream(self) -> TextStream:
+        return TextStream(self.decoders)

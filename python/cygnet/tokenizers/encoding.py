@@ -1,0 +1,155 @@
+"""The result of encoding: ids at once, everything else when it is asked for.
+
+The compiled lane gives ids only. Masks and type ids follow from the layout (which stretch is text, special or padding); offsets and
+word ids need the slower exact pipeline, which runs the first time one of them is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cygnet.tokenizers.truncation import Padding
+
+TEXT, SPECIAL, PAD = "text", "special", "pad"
+
+
+@dataclass
+class Part:
+    """One encoded sequence before special tokens: ids, and where known the range and the word of each."""
+
+    ids: list[int]
+    offsets: list[tuple[int, int]] | None = None
+    words: list[int] | None = None
+    type_id: int = 0
+    overflowing: list[Part] = field(default_factory=list)
+
+    def cut(self, start: int, end: int) -> Part:
+        offsets = None if self.offsets is None else self.offsets[start:end]
+        words = None if self.words is None else self.words[start:end]
+        return Part(self.ids[start:end], offsets, words, self.type_id)
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A run of tokens of one kind: TEXT (of sequence 0 or 1), SPECIAL or PAD."""
+
+    kind: str
+    length: int
+    type_id: int = 0
+    sequence: int | None = None
+
+
+class Encoding:
+    """Ids of a text and, on demand, what each id stands for.
+
+    Attributes
+    ----------
+    ids : list of int
+    tokens : list of str
+        The vocabulary's own spelling of each id.
+    offsets : list of (int, int)
+        Start and end of each token in code points of the text that was encoded; (0, 0) for special tokens and padding.
+    word_ids : list of (int or None)
+        Index of the word, as the pre-tokenizer cut it, that the token belongs to; None for special tokens and padding.
+    sequence_ids : list of (int or None)
+        0 for tokens of the text, 1 for tokens of its pair, None for special tokens and padding.
+    type_ids, attention_mask, special_tokens_mask : list of int
+    overflowing : list of Encoding
+        The windows that truncation cut off, where asked for.
+    """
+
+    __slots__ = ("_detail", "_name", "_offsets", "_words", "ids", "layout", "overflowing")
+
+    def __init__(
+        self,
+        ids: list[int],
+        layout: list[Stretch],
+        *,
+        offsets: list[tuple[int, int]] | None = None,
+        words: list[int | None] | None = None,
+        overflowing: list[Encoding] | None = None,
+    ):
+        self.ids = ids
+        self.layout = layout
+        self.overflowing = overflowing if overflowing is not None else []
+        self._offsets = offsets
+        self._words = words
+        self._name: Callable[[int], str | None] | None = None
+        self._detail: Callable[[], Encoding] | None = None
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"Encoding({len(self.ids)} ids)"
+
+    def attach(self, name: Callable[[int], str | None], detail: Callable[[], Encoding] | None) -> Encoding:
+        """Tells the encoding how to spell its ids and how to find offsets and words later; returns itself."""
+        self._name = name
+        self._detail = detail
+        return self
+
+    def padded(self, missing: int, rule: Padding) -> Encoding:
+        """This encoding with `missing` pad tokens on the side that the rule names."""
+        pad = Stretch(PAD, missing, rule.pad_type_id)
+        ids = [rule.pad_id] * missing
+        out = Encoding(
+            ids + self.ids if rule.left else self.ids + ids,
+            [pad, *self.layout] if rule.left else [*self.layout, pad],
+            overflowing=self.overflowing,
+        )
+        return out.attach(self._name, lambda: self._padded_detail(missing, rule.left))
+
+    def _padded_detail(self, missing: int, left: bool) -> Encoding:
+        offsets, words = [(0, 0)] * missing, [None] * missing
+        if left:
+            return Encoding([], [], offsets=offsets + self.offsets, words=words + self.word_ids)
+        return Encoding([], [], offsets=self.offsets + offsets, words=self.word_ids + words)
+
+    def _spread(self, value: Callable[[Stretch], object]) -> list:
+        out: list = []
+        for stretch in self.layout:
+            out += [value(stretch)] * stretch.length
+        return out
+
+    @property
+    def tokens(self) -> list[str]:
+        name = self._name or str
+        return [name(i) or "" for i in self.ids]
+
+    @property
+    def offsets(self) -> list[tuple[int, int]]:
+        if self._offsets is None:
+            self._fetch_detail()
+        return self._offsets
+
+    @property
+    def word_ids(self) -> list[int | None]:
+        if self._words is None:
+            self._fetch_detail()
+        return self._words
+
+    @property
+    def sequence_ids(self) -> list[int | None]:
+        return self._spread(lambda s: s.sequence)
+
+    @property
+    def type_ids(self) -> list[int]:
+        return self._spread(lambda s: s.type_id)
+
+    @property
+    def attention_mask(self) -> list[int]:
+        return self._spread(lambda s: int(s.kind != PAD))
+
+    @property
+    def special_tokens_mask(self) -> list[int]:
+        return self._spread(lambda s: int(s.kind != TEXT))
+
+    def _fetch_detail(self) -> None:
+        full = self._detail() if self._detail else self
+        self._offsets = full._offsets if full._offsets is not None else [(0, 0)] * len(self.ids)
+        self._words = full._words if full._words is not None else [None] * len(self.ids)
+        self._detail = None

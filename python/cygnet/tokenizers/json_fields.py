@@ -1,0 +1,97 @@
+"""Careful reading of JSON fields: every value is checked for its type, and an error names the place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import regex
+
+from cygnet.errors import TokenizerError
+from cygnet.tokenizers.patterns import compile_pattern
+
+MISSING = object()
+MAX_ID = 2**31 - 1
+
+
+class Fields:
+    """An object of a JSON document and the path that leads to it.
+
+    Parameters
+    ----------
+    value : dict
+    where : str
+        Path for error messages, such as "tokenizer.json: model".
+    """
+
+    def __init__(self, value: Any, where: str):
+        if not isinstance(value, dict):
+            raise TokenizerError(f"{where} must be an object, not {type(value).__name__}")
+        self.value = value
+        self.where = where
+
+    def get(self, name: str, kind: type | tuple[type, ...], default: Any = MISSING) -> Any:
+        """The field's value, of the given type; default where it is absent or null."""
+        found = self.value.get(name)
+        if found is None:
+            if default is MISSING:
+                raise TokenizerError(f"{self.where}.{name} is missing")
+            return default
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        if not isinstance(found, kinds) or (isinstance(found, bool) and bool not in kinds):
+            raise TokenizerError(f"{self.where}.{name} must be {' or '.join(k.__name__ for k in kinds)}, not {type(found).__name__}")
+        return found
+
+    def string(self, name: str, default: Any = MISSING) -> Any:
+        return self.get(name, str, default)
+
+    def flag(self, name: str, default: Any = MISSING) -> Any:
+        return self.get(name, bool, default)
+
+    def size(self, name: str, default: Any = MISSING) -> Any:
+        """A number from 0 to 2**31 - 1."""
+        found = self.get(name, int, default)
+        if found is not default and not 0 <= found <= MAX_ID:
+            raise TokenizerError(f"{self.where}.{name} is {found}; it must be between 0 and {MAX_ID}")
+        return found
+
+    def char(self, name: str, default: Any = MISSING) -> str:
+        found = self.string(name, default)
+        if len(found) != 1:
+            raise TokenizerError(f"{self.where}.{name} must be one character, not {found[:20]!r}")
+        return found
+
+    def choice(self, name: str, choices: tuple[str, ...], default: Any = MISSING) -> str:
+        found = self.string(name, default)
+        if found not in choices:
+            raise TokenizerError(f"{self.where}.{name} is {found[:40]!r}; it must be one of {', '.join(choices)}")
+        return found
+
+    def objects(self, name: str, default: Any = MISSING) -> list[Fields]:
+        return [Fields(item, f"{self.where}.{name}[{i}]") for i, item in enumerate(self.get(name, list, default))]
+
+    def pattern(self, name: str = "pattern") -> str | regex.Pattern:
+        """A literal string, or a compiled regular expression."""
+        found = self.get(name, (dict, str))
+        if isinstance(found, str):
+            return found
+        inner = Fields(found, f"{self.where}.{name}")
+        if "String" in found:
+            return inner.string("String")
+        return compile_pattern(inner.string("Regex"), f"{inner.where}.Regex")
+
+
+def read_vocab(value: Any, where: str) -> dict[str, int]:
+    """A vocabulary object: tokens to ids in range, no id given twice."""
+    vocab = Fields(value, where).value
+    ids = vocab.values()
+    if not set(map(type, ids)) <= {int}:
+        token = next(t for t, i in vocab.items() if type(i) is not int)
+        raise TokenizerError(f"{where}[{token[:40]!r}] must be a whole number")
+    if vocab and (min(ids) < 0 or max(ids) > MAX_ID):
+        token = next(t for t, i in vocab.items() if not 0 <= i <= MAX_ID)
+        raise TokenizerError(f"{where}[{token[:40]!r}] is {vocab[token]}; ids must be between 0 and {MAX_ID}")
+    if len(set(ids)) != len(vocab):
+        seen: dict[int, str] = {}
+        token = next(t for t, i in vocab.items() if seen.setdefault(i, t) != t)
+        raise TokenizerError(f"{where}: id {vocab[token]} is given to both {seen[vocab[token]][:40]!r} and {token[:40]!r}")
+    return vocab

@@ -1,0 +1,116 @@
+"""Regular expressions of tokenizer files, which follow Oniguruma's Ruby syntax, rewritten for the `regex` package."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import regex
+
+from cygnet.errors import TokenizerError
+from cygnet.tokenizers.unicode_classes import SPACE
+
+# Escapes whose meaning differs; the second form is for the inside of a [...] set.
+ESCAPES = {
+    "s": (f"[{SPACE}]", f"[{SPACE}]"),
+    "S": (f"[^{SPACE}]", f"[^{SPACE}]"),
+    "d": (r"\p{Nd}", r"\p{Nd}"),
+    "D": (r"\P{Nd}", r"\P{Nd}"),
+    "w": (r"[\p{L}\p{M}\p{Nd}\p{Pc}]", r"\p{L}\p{M}\p{Nd}\p{Pc}"),
+    "W": (r"[^\p{L}\p{M}\p{Nd}\p{Pc}]", r"[^\p{L}\p{M}\p{Nd}\p{Pc}]"),
+    "h": ("[0-9A-Fa-f]", "0-9A-Fa-f"),
+    "H": ("[^0-9A-Fa-f]", "[^0-9A-Fa-f]"),
+    "Z": (r"(?=\n?\Z)", "Z"),
+    "z": (r"\Z", "z"),
+}
+
+
+class _Reader:
+    """One pass over a pattern, writing the other dialect."""
+
+    def __init__(self, pattern: str):
+        self.pattern = pattern
+        self.at = 0
+        self.out: list[str] = []
+
+    def rewrite(self) -> str:
+        depth = 0
+        while self.at < len(self.pattern):
+            c = self.pattern[self.at]
+            if c == "\\":
+                self.escape(inside=depth > 0)
+            elif c == "[":
+                depth += self.open_set()
+            elif c == "]" and depth:
+                depth -= 1
+                self.copy(1)
+            elif depth:
+                self.inside_set(c)
+            elif c in "^$":
+                self.out.append(f"(?m:{c})")
+                self.at += 1
+            elif self.pattern.startswith("(?", self.at):
+                self.group()
+            else:
+                self.copy(1)
+        return "".join(self.out)
+
+    def copy(self, count: int) -> None:
+        self.out.append(self.pattern[self.at : self.at + count])
+        self.at += count
+
+    def escape(self, inside: bool) -> None:
+        letter = self.pattern[self.at + 1 : self.at + 2]
+        if letter in ESCAPES:
+            self.out.append(ESCAPES[letter][inside])
+            self.at += 2
+        elif letter == "x" and self.pattern.startswith("{", self.at + 2):
+            end = self.pattern.index("}", self.at)
+            self.out.append(regex.escape(chr(int(self.pattern[self.at + 3 : end], 16))))
+            self.at = end + 1
+        else:
+            self.copy(2)
+
+    def open_set(self) -> int:
+        """Copies the opening of a set; 1 where a set was entered, 0 for a whole [:class:]."""
+        if self.pattern.startswith("[:", self.at):
+            end = self.pattern.find(":]", self.at)
+            if end > 0:
+                self.copy(end + 2 - self.at)
+                return 0
+        self.copy(2 if self.pattern.startswith("[^", self.at) else 1)
+        if self.pattern.startswith("]", self.at):
+            self.out.append("\\")
+            self.copy(1)
+        return 1
+
+    def inside_set(self, c: str) -> None:
+        """Doubled signs are set operators for the regex package but, apart from &&, plain characters here."""
+        if c in "|~" or (c == "-" and self.pattern.startswith("-", self.at + 1)):
+            self.out.append("\\")
+        self.copy(1)
+
+    def group(self) -> None:
+        """Ruby's (?m) lets the dot match a line end: that is (?s)."""
+        end = self.at + 2
+        while end < len(self.pattern) and self.pattern[end] in "imx-":
+            end += 1
+        flags = self.pattern[self.at + 2 : end] if self.pattern[end : end + 1] in ("", ":", ")") else ""
+        self.copy(2)
+        if flags:
+            self.out.append(flags.replace("m", "s"))
+            self.at = end
+
+
+@lru_cache(maxsize=256)
+def compile_pattern(pattern: str, where: str = "pattern") -> regex.Pattern:
+    """The compiled form of a tokenizer file's regular expression.
+
+    Raises
+    ------
+    TokenizerError
+        Where it is no valid expression; names the place in the file.
+    """
+    try:
+        return regex.compile(_Reader(pattern).rewrite(), regex.V1)
+    except (regex.error, ValueError, IndexError, RecursionError) as error:
+        raise TokenizerError(f"{where}: regular expression {pattern[:80]!r} cannot be used: {error}") from None

@@ -1,0 +1,195 @@
+"""Pre-tokenizers: each cuts normalised text into words, as tokenizer.json names them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+import regex
+
+from cygnet.tokenizers.aligned import AlignedText
+from cygnet.tokenizers.byte_alphabet import BYTE_TO_CHAR
+from cygnet.tokenizers.components import PreTokenizer
+from cygnet.tokenizers.patterns import compile_pattern
+from cygnet.tokenizers.splitting import ranges, runs
+from cygnet.tokenizers.unicode_classes import SPACE, WORD
+
+GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+# The commonest first.
+SCRIPTS = """
+Latin Common Han Hiragana Katakana Cyrillic Greek Arabic Hebrew Devanagari Thai Hangul Inherited Bengali Tamil Telugu Georgian Armenian
+Adlam Ahom Anatolian_Hieroglyphs Avestan Balinese Bamum Bassa_Vah Batak Bhaiksuki Bopomofo Brahmi Braille Buginese Buhid Canadian_Aboriginal
+Carian Caucasian_Albanian Chakma Cham Cherokee Chorasmian Coptic Cuneiform Cypriot Cypro_Minoan Deseret Dives_Akuru Dogra Duployan
+Egyptian_Hieroglyphs Elbasan Elymaic Ethiopic Glagolitic Gothic Grantha Gujarati Gunjala_Gondi Gurmukhi Hanifi_Rohingya Hanunoo Hatran
+Imperial_Aramaic Inscriptional_Pahlavi Inscriptional_Parthian Javanese Kaithi Kannada Kawi Kayah_Li Kharoshthi Khitan_Small_Script Khmer
+Khojki Khudawadi Lao Lepcha Limbu Linear_A Linear_B Lisu Lycian Lydian Mahajani Makasar Malayalam Mandaic Manichaean Marchen Masaram_Gondi
+Medefaidrin Meetei_Mayek Mende_Kikakui Meroitic_Cursive Meroitic_Hieroglyphs Miao Modi Mongolian Mro Multani Myanmar Nabataean Nag_Mundari
+Nandinagari New_Tai_Lue Newa Nko Nushu Nyiakeng_Puachue_Hmong Ogham Ol_Chiki Old_Hungarian Old_Italic Old_North_Arabian Old_Permic
+Old_Persian Old_Sogdian Old_South_Arabian Old_Turkic Old_Uyghur Oriya Osage Osmanya Pahawh_Hmong Palmyrene Pau_Cin_Hau Phags_Pa Phoenician
+Psalter_Pahlavi Rejang Runic Samaritan Saurashtra Sharada Shavian Siddham SignWriting Sinhala Sogdian Sora_Sompeng Soyombo Sundanese
+Syloti_Nagri Syriac Tagalog Tagbanwa Tai_Le Tai_Tham Tai_Viet Takri Tangsa Tangut Thaana Tibetan Tifinagh Tirhuta Toto Ugaritic Vai Vithkuqi
+Wancho Warang_Citi Yezidi Yi Zanabazar_Square
+""".split()
+PUNCTUATION = r"!-/:-@\[-`{-~\p{P}"
+
+
+class Split:
+    """Splits where a regular expression matches.
+
+    Parameters
+    ----------
+    pattern : compiled regex
+    behaviour : str
+        One of splitting.BEHAVIOURS.
+    invert : bool
+        The delimiters are what does not match.
+    source : str, optional
+        The expression as the file spells it, by which a compiled scanner is chosen.
+    """
+
+    def __init__(self, pattern: regex.Pattern, behaviour: str, invert: bool = False, source: str | None = None):
+        self.pattern = pattern
+        self.behaviour = behaviour
+        self.invert = invert
+        self.source = source
+
+    def split(self, text: AlignedText) -> list[AlignedText]:
+        matches = (m.span() for m in self.pattern.finditer(text.text))
+        return list(text.slices(ranges(runs(len(text), matches, self.invert), self.behaviour)))
+
+
+def whitespace_words() -> Split:
+    """Runs of word characters, and runs of anything else that is no space."""
+    return Split(regex.compile(rf"[{WORD}]+|[^{WORD}{SPACE}]+"), "Removed", invert=True)
+
+
+def whitespace_split() -> Split:
+    """What stands between white space."""
+    return Split(regex.compile(rf"[{SPACE}]"), "Removed")
+
+
+def punctuation(behaviour: str = "Isolated") -> Split:
+    return Split(regex.compile(rf"[{PUNCTUATION}]"), behaviour)
+
+
+def digits(individual: bool = False) -> Split:
+    """Digits apart from everything else, one by one or in runs."""
+    return Split(regex.compile(r"\p{N}"), "Isolated" if individual else "Contiguous")
+
+
+def char_delimiter(delimiter: str) -> Split:
+    return Split(regex.compile(regex.escape(delimiter)), "Removed")
+
+
+def literal(content: str, behaviour: str, invert: bool = False) -> Split:
+    """Split at a literal string; an empty one never matches."""
+    return Split(regex.compile(regex.escape(content) if content else r"(?!)"), behaviour, invert)
+
+
+class Sequence:
+    """Several pre-tokenizers, each splitting the words of the one before."""
+
+    def __init__(self, stages: Iterable[PreTokenizer]):
+        self.stages = list(stages)
+
+    def split(self, text: AlignedText) -> list[AlignedText]:
+        words = [text]
+        for stage in self.stages:
+            words = [part for word in words for part in stage.split(word)]
+        return words
+
+
+class BertPreTokenizer(Sequence):
+    """White space out, every punctuation character a word of its own."""
+
+    def __init__(self):
+        super().__init__([whitespace_split(), punctuation("Isolated")])
+
+
+class ByteLevel:
+    """Bytes spelled in GPT-2's alphabet, by default after GPT-2's split."""
+
+    def __init__(self, add_prefix_space: bool = True, use_regex: bool = True):
+        self.add_prefix_space = add_prefix_space
+        self.use_regex = use_regex
+        self._split = Split(compile_pattern(GPT2_PATTERN), "Isolated")
+
+    def split(self, text: AlignedText) -> list[AlignedText]:
+        if self.add_prefix_space and not text.text.startswith(" "):
+            text = text.prepend(" ")
+        words = self._split.split(text) if self.use_regex else [text]
+        return [word.map(spell_bytes) for word in words]
+
+
+@lru_cache(maxsize=4096)
+def spell_bytes(char: str) -> str:
+    """The bytes of a character in GPT-2's alphabet."""
+    return "".join([BYTE_TO_CHAR[b] for b in char.encode()])
+
+
+class Metaspace:
+    """Spaces become a visible sign, which also begins a text; words start at the sign.
+
+    Parameters
+    ----------
+    replacement : str
+        The sign, one character.
+    prepend_scheme : {"always", "first", "never"}
+        Put the sign before every stretch of text, only before one that begins the whole text, or nowhere.
+    split : bool
+    """
+
+    def __init__(self, replacement: str = "▁", prepend_scheme: str = "always", split: bool = True):
+        self.replacement = replacement
+        self.prepend_scheme = prepend_scheme
+        self.cut = split
+        self._split = literal(replacement, "MergedWithNext")
+
+    def split(self, text: AlignedText) -> list[AlignedText]:
+        spaced = AlignedText(text.text.replace(" ", self.replacement), text.spans)
+        wanted = self.prepend_scheme == "always" or (self.prepend_scheme == "first" and text.start == 0)
+        if wanted and not spaced.text.startswith(self.replacement):
+            spaced = spaced.prepend(self.replacement)
+        return self._split.split(spaced) if self.cut else [spaced]
+
+
+class FixedLength:
+    """Words of a fixed number of characters."""
+
+    def __init__(self, length: int):
+        self.length = length
+
+    def split(self, text: AlignedText) -> list[AlignedText]:
+        return [text.slice(i, i + self.length) for i in range(0, len(text), self.length)]
+
+
+class UnicodeScripts:
+    """A new word where the script changes; kana count as Han, spaces go with what precedes them."""
+
+    def split(self, text: AlignedText) -> list[AlignedText]:
+        starts: list[int] = []
+        last = None
+        for i, char in enumerate(text.text):
+            script = script_of(char)
+            if script is None:
+                continue
+            if script != last:
+                starts.append(i)
+            last = script
+        return list(text.slices(zip(starts, [*starts[1:], len(text)], strict=True)))
+
+
+@lru_cache(maxsize=65536)
+def script_of(char: str) -> str | None:
+    """Script of a character as UnicodeScripts counts it; None for the space and unassigned characters."""
+    if char == " ":
+        return None
+    if char == "ー":
+        return "Han"
+    name = next((name for name, pattern in _scripts() if pattern.match(char)), None)
+    return "Han" if name in ("Hiragana", "Katakana") else name
+
+
+@lru_cache(maxsize=1)
+def _scripts() -> list[tuple[str, regex.Pattern]]:
+    return [(name, regex.compile(rf"\p{{Script={name}}}")) for name in SCRIPTS]

@@ -1,0 +1,306 @@
+"""Tokenizer: text to ids and back, built from the stages that the tokenizer's own file names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from cygnet.tokenizers.added_tokens import AddedToken, AddedVocabulary
+from cygnet.tokenizers.components import Decoder, Model, Normalizer, PostProcessor, PreTokenizer
+from cygnet.tokenizers.encoding import Encoding, Part
+from cygnet.tokenizers.pipeline import Pipeline
+from cygnet.tokenizers.postprocessors import Plain
+from cygnet.tokenizers.streaming import StreamDecoder
+from cygnet.tokenizers.truncation import Padding, Truncation, pad_batch, truncate
+
+
+class Tokenizer:
+    """Turns text into the ids a model was trained on, and ids back into text.
+
+    Parameters
+    ----------
+    model : Model
+    normalizer, pre_tokenizer, post_processor, decoder : optional
+        Stages as described in cygnet.tokenizers.components; None leaves the stage out.
+    added_tokens : iterable of AddedToken
+    truncation : Truncation, optional
+    padding : Padding, optional
+        Applied by every encode, as the tokenizer's file asks; see no_truncation() and no_padding().
+    settings : dict, optional
+        What lies beside the vocabulary: bos_token, eos_token, pad_token, unk_token, model_max_length, chat_template,
+        clean_up_tokenization_spaces.
+
+    Examples
+    --------
+    >>> from cygnet.tokenizers.wordlevel import WordLevel
+    >>> from cygnet.tokenizers.pretokenizers import WhitespaceSplit
+    >>> tokenizer = Tokenizer(WordLevel({"[UNK]": 0, "hello": 1}, "[UNK]"), pre_tokenizer=WhitespaceSplit())
+    >>> tokenizer.encode("hello there").ids
+    [1, 0]
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        *,
+        normalizer: Normalizer | None = None,
+        pre_tokenizer: PreTokenizer | None = None,
+        post_processor: PostProcessor | None = None,
+        decoder: Decoder | None = None,
+        added_tokens: Iterable[AddedToken] = (),
+        truncation: Truncation | None = None,
+        padding: Padding | None = None,
+        settings: dict[str, Any] | None = None,
+    ):
+        self.model = model
+        self.normalizer = normalizer
+        self.pre_tokenizer = pre_tokenizer
+        self.post_processor = post_processor or Plain()
+        self.decoder = decoder
+        self.added = AddedVocabulary(added_tokens, normalizer)
+        self.truncation = truncation
+        self.padding = padding
+        self.settings = dict(settings or {})
+        self.pipeline = Pipeline(self.added, normalizer, pre_tokenizer, model)
+
+    # Loading
+
+    @classmethod
+    def from_file(cls, path: str | Path) -> Tokenizer:
+        """Tokenizer from one file, or from a folder that holds one; the kind is told by the content.
+
+        Parameters
+        ----------
+        path : str or Path
+            tokenizer.json, vocab.json (merges.txt beside it), vocab.txt, a SentencePiece model, tiktoken ranks, a GGUF file, or a folder.
+
+        Raises
+        ------
+        TokenizerError
+            Where the file is damaged or of no known kind; names the place.
+        """
+        from cygnet.tokenizers.loaders import load_file
+
+        return load_file(Path(path))
+
+    @classmethod
+    def from_pretrained(cls, source: str | Path) -> Tokenizer:
+        """Tokenizer of a model folder, with the settings of tokenizer_config.json and its neighbours.
+
+        Raises
+        ------
+        TokenizerError
+            Where a file is damaged or none is found.
+        """
+        from cygnet.tokenizers.loaders import load_pretrained
+
+        return load_pretrained(Path(source))
+
+    @classmethod
+    def from_json(cls, document: dict | str) -> Tokenizer:
+        """Tokenizer from the content of a tokenizer.json, as text or already parsed."""
+        from cygnet.tokenizers.json_loader import tokenizer_from_document, tokenizer_from_text
+
+        return tokenizer_from_text(document) if isinstance(document, (str, bytes)) else tokenizer_from_document(document)
+
+    # Encoding
+
+    def encode(
+        self,
+        text: str,
+        pair: str | None = None,
+        *,
+        add_special_tokens: bool = True,
+        parse_special: bool = True,
+        max_length: int | None = None,
+        truncation: str = "longest_first",
+        stride: int = 0,
+        return_overflow: bool = False,
+    ) -> Encoding:
+        """Ids of a text or of a pair of texts.
+
+        A lone surrogate in the text is read as U+FFFD, everywhere.
+
+        Parameters
+        ----------
+        text, pair : str
+        add_special_tokens : bool
+            Put the model's own marks (BOS, [CLS] ...) around the text.
+        parse_special : bool
+            Read the spelling of a special token inside the text as that token. False for text that comes from outside.
+        max_length : int, optional
+            Cut so that no more ids come out, special tokens included.
+        truncation : {"longest_first", "only_first", "only_second"}
+        stride : int
+            How many ids of the window before each overflow window repeats.
+        return_overflow : bool
+            Keep what was cut off as further windows in .overflowing.
+
+        Returns
+        -------
+        Encoding
+
+        Raises
+        ------
+        OptionError
+            Where max_length leaves no room, stride is not less than that room, or the strategy names a text that is too short.
+        """
+        rule = self.truncation if max_length is None else Truncation(max_length, truncation, stride, keep_overflow=return_overflow)
+        encoding = self._encode(self.pipeline.ids, text, pair, add_special_tokens, parse_special, rule)
+        return self.padding.apply(encoding) if self.padding else encoding
+
+    def encode_batch(
+        self,
+        texts: Sequence[str | tuple[str, str]],
+        *,
+        threads: int | None = None,
+        add_special_tokens: bool = True,
+        parse_special: bool = True,
+        max_length: int | None = None,
+        truncation: str = "longest_first",
+        stride: int = 0,
+        return_overflow: bool = False,
+    ) -> list[Encoding]:
+        """encode() of every text (or pair of texts), on all threads; see there for the options.
+
+        Parameters
+        ----------
+        texts : sequence of str or of (str, str)
+        threads : int, optional
+            Default: as many as the process may use.
+        """
+        rule = self.truncation if max_length is None else Truncation(max_length, truncation, stride, keep_overflow=return_overflow)
+        pairs = [(t, None) if isinstance(t, str) else t for t in texts]
+        lane_ids = self.pipeline.ids_of_many([t for pair in pairs for t in pair if t is not None], parse_special, threads)
+        ready = iter(lane_ids)
+        encodings = [self._encode(lambda *_: next(ready), a, b, add_special_tokens, parse_special, rule) for a, b in pairs]
+        return pad_batch(encodings, self.padding) if self.padding else encodings
+
+    def _encode(
+        self,
+        parts_of: Callable[[str, bool, int], Part],
+        text: str,
+        pair: str | None,
+        add_special_tokens: bool,
+        parse_special: bool,
+        rule: Truncation | None,
+    ) -> Encoding:
+        texts = [text] if pair is None else [text, pair]
+        parts = [parts_of(t, parse_special, i) for i, t in enumerate(texts)]
+        for i, part in enumerate(parts):
+            part.type_id = i
+        if rule is not None:
+            parts = truncate(parts, rule, self.post_processor.added(pair is not None) if add_special_tokens else 0)
+        encoding = self.post_processor.process(parts, add_special_tokens)
+        detail = None
+        if any(part.offsets is None for part in parts):
+            detail = lambda: self._encode(self.pipeline.aligned, text, pair, add_special_tokens, parse_special, rule)  # noqa: E731
+        for i, window in enumerate(encoding.overflowing):
+            window.attach(self.id_to_token, detail and (lambda i=i: detail().overflowing[i]))
+        return encoding.attach(self.id_to_token, detail)
+
+    def pad(self, encodings: Sequence[Encoding], padding: Padding | None = None) -> list[Encoding]:
+        """Encodings of equal length, by the given rule or the tokenizer's own (default: to the longest, on the right)."""
+        rule = padding or self.padding or Padding(pad_id=self.pad_id or 0, pad_token=self.settings.get("pad_token") or "[PAD]")
+        return pad_batch(list(encodings), rule)
+
+    def count(self, text: str, *, add_special_tokens: bool = False, parse_special: bool = True) -> int:
+        """How many ids encode() gives for the text."""
+        return len(self.encode(text, add_special_tokens=add_special_tokens, parse_special=parse_special))
+
+    def no_truncation(self) -> None:
+        """Turns off the truncation that the tokenizer's file asks for."""
+        self.truncation = None
+
+    def no_padding(self) -> None:
+        """Turns off the padding that the tokenizer's file asks for."""
+        self.padding = None
+
+    # Decoding
+
+    def decode(self, ids: Iterable[int], skip_special_tokens: bool = True, clean_up: bool | None = None) -> str:
+        """Text of ids; ids outside the vocabulary are passed over, broken UTF-8 becomes U+FFFD.
+
+        Parameters
+        ----------
+        ids : iterable of int
+        skip_special_tokens : bool
+        clean_up : bool, optional
+            Take out the spaces before punctuation that English word tokenizers leave; default: as the tokenizer's settings say.
+        """
+        tokens = self._tokens_of(ids, skip_special_tokens)
+        text = self.decoder.decode(tokens) if self.decoder else " ".join(tokens)
+        if clean_up is None:
+            clean_up = bool(self.settings.get("clean_up_tokenization_spaces"))
+        if clean_up:
+            from cygnet.tokenizers.decoders import clean_up_spaces
+
+            return clean_up_spaces(text)
+        return text
+
+    def decode_batch(self, batch: Iterable[Iterable[int]], skip_special_tokens: bool = True, clean_up: bool | None = None) -> list[str]:
+        """decode() of every list of ids."""
+        return [self.decode(ids, skip_special_tokens, clean_up) for ids in batch]
+
+    def stream_decoder(self, skip_special_tokens: bool = True) -> StreamDecoder:
+        """A decoder that takes one id at a time; its pieces join to decode(all ids, clean_up=False)."""
+        return StreamDecoder(self, skip_special_tokens)
+
+    def _tokens_of(self, ids: Iterable[int], skip_special_tokens: bool) -> list[str]:
+        tokens = [self.id_to_token(int(i)) for i in ids]
+        if skip_special_tokens:
+            special = self.added.special_contents
+            return [t for t in tokens if t is not None and t not in special]
+        return [t for t in tokens if t is not None]
+
+    # Vocabulary
+
+    def token_to_id(self, token: str) -> int | None:
+        found = self.added.by_content.get(token)
+        return self.model.token_to_id(token) if found is None else found
+
+    def id_to_token(self, token_id: int) -> str | None:
+        added = self.added.by_id.get(token_id)
+        return self.model.id_to_token(token_id) if added is None else added.content
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of ids, added tokens included."""
+        return self.model.vocab_size + sum(self.model.id_to_token(i) is None for i in self.added.by_id)
+
+    @property
+    def special_tokens(self) -> dict[str, int]:
+        """Spelling -> id of every special token."""
+        return {t.content: t.id for t in self.added.tokens if t.special}
+
+    def _named_id(self, name: str) -> int | None:
+        token = self.settings.get(name)
+        return None if token is None else self.token_to_id(token)
+
+    @property
+    def bos_id(self) -> int | None:
+        return self._named_id("bos_token")
+
+    @property
+    def eos_id(self) -> int | None:
+        return self._named_id("eos_token")
+
+    @property
+    def pad_id(self) -> int | None:
+        return self._named_id("pad_token")
+
+    @property
+    def unk_id(self) -> int | None:
+        return self._named_id("unk_token")
+
+    @property
+    def chat_template(self) -> str | None:
+        return self.settings.get("chat_template")
+
+    @property
+    def model_max_length(self) -> int | None:
+        return self.settings.get("model_max_length")
+
+    def __repr__(self) -> str:
+        return f"Tokenizer({type(self.model).__name__}, {self.vocab_size} ids)"
