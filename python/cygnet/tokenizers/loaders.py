@@ -1,0 +1,53 @@
+"""Which loader a file or folder wants, told by its content."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+from cygnet.errors import TokenizerError
+from cygnet.tokenizers.tokenizer import Tokenizer
+
+# In a folder, the first of these that is there; then any file with one of the endings.
+NAMES = ("tokenizer.json", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "vocab.json", "vocab.txt", "source.spm")
+ENDINGS = (".gguf", ".model", ".spm", ".tiktoken")
+
+
+def load_file(path: Path) -> Tokenizer:
+    """Tokenizer from a file, or from the tokenizer file of a folder."""
+    if path.is_dir():
+        path = tokenizer_file(path)
+    try:
+        with path.open("rb") as file:
+            head = file.read(4096)
+    except OSError as error:
+        raise TokenizerError(f"{path} cannot be read: {error}") from None
+    module, function = choose(path, head)
+    return getattr(import_module(f"cygnet.tokenizers.{module}"), function)(path)
+
+
+def tokenizer_file(folder: Path) -> Path:
+    """The tokenizer file of a folder."""
+    for name in NAMES:
+        if (folder / name).is_file():
+            return folder / name
+    for ending in ENDINGS:
+        found = sorted(folder.glob(f"*{ending}"))
+        if found:
+            return found[0]
+    raise TokenizerError(f"{folder} holds no tokenizer file: looked for {', '.join(NAMES)} and *{', *'.join(ENDINGS)}")
+
+
+def choose(path: Path, head: bytes) -> tuple[str, str]:
+    """Module and function that read a file, by its first bytes."""
+    if head.startswith(b"GGUF"):
+        return "gguf_loader", "load"
+    if head.lstrip().startswith(b"{"):
+        return ("legacy_loader", "load_vocab_json") if looks_like_vocab(path, head) else ("json_loader", "load")
+    if looks_like_ranks(head):
+        return "tiktoken_loader", "load"
+    if looks_like_sentencepiece(head):
+        return "sentencepiece_loader", "load"
+    if path.suffix == ".txt":
+        return "legacy_loader", "load_vocab_txt"
+    raise TokenizerError(f"{path} is of no known kind of tokenizer file")
