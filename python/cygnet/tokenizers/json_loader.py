@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from cygnet.errors import TokenizerError
@@ -17,6 +18,11 @@ from cygnet.tokenizers.truncation import STRATEGIES, Padding, Truncation
 
 # Each module has from_fields(Fields) -> Model.
 MODELS = {"BPE": "bpe", "Unigram": "unigram", "WordLevel": "wordlevel", "WordPiece": "wordpiece"}
+
+
+def load(path: Path) -> Tokenizer:
+    """Tokenizer from a tokenizer.json file."""
+    return tokenizer_from_text(path.read_bytes(), str(path))
 
 
 def tokenizer_from_text(text: str | bytes, where: str = "tokenizer.json") -> Tokenizer:

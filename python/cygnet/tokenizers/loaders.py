@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -11,6 +12,11 @@ from cygnet.tokenizers.tokenizer import Tokenizer
 # In a folder, the first of these that is there; then any file with one of the endings.
 NAMES = ("tokenizer.json", "tokenizer.model", "spiece.model", "sentencepiece.bpe.model", "vocab.json", "vocab.txt", "source.spm")
 ENDINGS = (".gguf", ".model", ".spm", ".tiktoken")
+
+# A JSON object whose first value is a number; a line of base64 and a rank; a protobuf whose first field is a piece with a text.
+VOCAB_JSON = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*"\s*:\s*-?\d')
+TIKTOKEN_RANKS = re.compile(rb"[A-Za-z0-9+/]+={0,2} \d+\s")
+SENTENCEPIECE = re.compile(rb"\x0a.\x0a", re.DOTALL)
 
 
 def load_file(path: Path) -> Tokenizer:
@@ -42,12 +48,23 @@ def choose(path: Path, head: bytes) -> tuple[str, str]:
     """Module and function that read a file, by its first bytes."""
     if head.startswith(b"GGUF"):
         return "gguf_loader", "load"
+    if VOCAB_JSON.match(head):
+        return "legacy_loader", "load_vocab_json"
     if head.lstrip().startswith(b"{"):
-        return ("legacy_loader", "load_vocab_json") if looks_like_vocab(path, head) else ("json_loader", "load")
-    if looks_like_ranks(head):
+        return "json_loader", "load"
+    if TIKTOKEN_RANKS.match(head):
         return "tiktoken_loader", "load"
-    if looks_like_sentencepiece(head):
+    if SENTENCEPIECE.match(head):
         return "sentencepiece_loader", "load"
     if path.suffix == ".txt":
         return "legacy_loader", "load_vocab_txt"
     raise TokenizerError(f"{path} is of no known kind of tokenizer file")
+
+
+def load_pretrained(source: Path) -> Tokenizer:
+    """Tokenizer of a model folder or file, with the settings that lie beside it."""
+    from cygnet.tokenizers.settings import read_settings
+
+    tokenizer = load_file(source)
+    tokenizer.settings.update(read_settings(source if source.is_dir() else source.parent))
+    return tokenizer
