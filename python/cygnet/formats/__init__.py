@@ -3,23 +3,48 @@
 from pathlib import Path
 
 from cygnet.errors import FormatError, ModelNotFound
-from cygnet.formats import gguf, safetensors
-from cygnet.formats.shards import read_sharded
+from cygnet.formats import gguf, keras, safetensors, torch_legacy
+from cygnet.formats.flax import read_flax
+from cygnet.formats.npz import read_npz
+from cygnet.formats.shards import SPLIT_NAME, read_sharded, read_split_gguf
 from cygnet.formats.tensor import Tensor
+from cygnet.formats.torch_zip import read_torch_zip
 from cygnet.formats.weight_file import WeightFile
+from cygnet.formats.zip_members import ZipMembers
 
 __all__ = ["Tensor", "WeightFile", "find_weights", "open_weights"]
 
-# What a file's first bytes say is believed before its name.
 HEAD_BYTES = 64
-READERS = [
-    # (recognises(head), suffixes, read(path))
-    (gguf.recognises, (".gguf",), gguf.read_gguf),
-    (safetensors.recognises, (".safetensors",), safetensors.read_safetensors),
-]
 INDEX_SUFFIX = ".index.json"
 # Names looked for in a folder, best first; of each, the single file before the index of its shards.
 FOLDER_NAMES = ["model.safetensors", "pytorch_model.bin", "model.pt", "model.npz", "flax_model.msgpack", "tf_model.h5", "model.h5"]
+
+
+def _is_zip(head):
+    return head.startswith(b"PK\x03\x04")
+
+
+def _read_zip(path):
+    """PyTorch archives and .npz are both zip files; only the former hold a pickle of this name."""
+    members = ZipMembers(path)
+    is_torch = any(name.rpartition("/")[2] == "data.pkl" for name in members)
+    members.close()
+    return read_torch_zip(path) if is_torch else read_npz(path)
+
+
+def _no_magic(head):
+    return False
+
+
+# (whether a file's first bytes are the format's, suffixes, reader): what the bytes say is believed before the name.
+READERS = [
+    (gguf.recognises, (".gguf",), gguf.read_gguf),
+    (safetensors.recognises, (".safetensors",), safetensors.read_safetensors),
+    (_is_zip, (".npz",), _read_zip),
+    (torch_legacy.recognises, (".bin", ".pt", ".pth"), torch_legacy.read_torch_legacy),
+    (keras.recognises, (".h5", ".hdf5"), keras.read_keras),
+    (_no_magic, (".msgpack",), read_flax),
+]
 
 
 def open_weights(path):
@@ -70,7 +95,8 @@ def find_weights(folder):
             if candidate.is_file():
                 return candidate
     found = sorted(folder.glob("*.gguf"))
-    if len(found) == 1:
+    # The parts of one split model count as one file.
+    if found and len({match["base"] if (match := SPLIT_NAME.fullmatch(path.name)) else path.name for path in found}) == 1:
         return found[0]
     if found:
         raise ModelNotFound(f"{folder}: several GGUF files, name one of them: {', '.join(path.name for path in found)}")
@@ -85,10 +111,11 @@ def _read_file(path):
         raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
     if head.startswith(b"version https://git-lfs"):
         raise FormatError(f"{path}: a Git LFS pointer, not the weights themselves; fetch them with git lfs pull")
-    for recognises, _, read in READERS:
-        if recognises(head):
-            return read(path)
-    for _, suffixes, read in READERS:
-        if path.suffix in suffixes:
-            return read(path)
-    raise FormatError(f"{path}: not a weights file of a known kind (safetensors, GGUF, PyTorch, npz, Flax, Keras)")
+    read = next((read for recognises, _, read in READERS if recognises(head)), None)
+    read = read or next((read for _, suffixes, read in READERS if path.suffix.lower() in suffixes), None)
+    if read is None:
+        raise FormatError(f"{path}: not a weights file of a known kind (safetensors, GGUF, PyTorch, npz, Flax, Keras)")
+    weights = read(path)
+    if weights.kind == "gguf" and weights.metadata.get("split.count", 0) > 1:
+        return read_split_gguf(weights, gguf.read_gguf)
+    return weights

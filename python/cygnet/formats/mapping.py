@@ -1,5 +1,6 @@
 """A file mapped read-only: bounds-checked views that cost nothing until they are touched."""
 
+import io
 import mmap
 from pathlib import Path
 
@@ -45,6 +46,13 @@ class Mapping:
         if offset < 0 or nbytes < 0 or offset + nbytes > self.size:
             raise FormatError(f"{self.path}: bytes {offset} to {offset + nbytes} lie outside the file of {self.size} bytes")
         return self._bytes[offset : offset + nbytes]
+
+    def stream(self):
+        """The file as a binary stream from its start; one at a time."""
+        if self._map is None:
+            return io.BytesIO()
+        self._map.seek(0)
+        return self._map
 
     def release(self, offset, nbytes):
         """Drop the mapped pages of a range from this process; they come back from the file when touched again."""
