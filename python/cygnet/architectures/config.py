@@ -43,7 +43,7 @@ IGNORED = re.compile(
     |ignore_index|reduction|language|license|datasets|unsloth_.*|sentence_transformers|prompt.*|router_aux_loss_coef|router_z_loss.*
     |router_jitter_noise|moe_aux.*|pretraining_tp|tensor_parallel.*|onnx_export|fused_.*|use_flash.*|use_mem_eff.*|use_xformers|attn_implementation
     |torch_compile|reference_compile|deterministic_flash_attn|model_max_length|window_attention_impl|save_step|static_position_embeddings
-    |gated_activation_memory|keep_accents|vocab_size_or_config_json_file""".replace("\n", "").replace(" ", "")
+    |gated_activation_memory|keep_accents|vocab_size_or_config_json_file|tie_word_embeddings""".replace("\n", "").replace(" ", "")
 )
 
 

@@ -1,0 +1,99 @@
+"""BERT (Devlin et al. 2019): post-norm encoder with learned positions and token types. RoBERTa, ELECTRA and others build on it."""
+
+from __future__ import annotations
+
+from cygnet.architectures.encoders import CLASSES, encoder_only, masked_head, pooled_head, pooler, token_head
+from cygnet.architectures.family import Family
+from cygnet.architectures.spec import (
+    AttentionSpec,
+    EmbeddingSpec,
+    FeedForwardSpec,
+    LayerSpec,
+    Mask,
+    NormKind,
+    NormSpec,
+    Placement,
+    PositionSpec,
+    PositionTable,
+    StackSpec,
+    Task,
+)
+from cygnet.architectures.weights import Row
+
+EMBEDDING_ROWS = (
+    Row("encoder.embed.token", "embeddings.word_embeddings"),
+    Row("encoder.embed.position", "embeddings.position_embeddings"),
+    Row("encoder.embed.type", "embeddings.token_type_embeddings"),
+    Row("encoder.embed.norm", "embeddings.LayerNorm"),
+)
+LAYER = "encoder.layer.{i}."
+LAYER_ROWS = (
+    Row("encoder.{i}.attention.query", LAYER + "attention.self.query"),
+    Row("encoder.{i}.attention.key", LAYER + "attention.self.key"),
+    Row("encoder.{i}.attention.value", LAYER + "attention.self.value"),
+    Row("encoder.{i}.attention.output", LAYER + "attention.output.dense"),
+    Row("encoder.{i}.attention_norm", LAYER + "attention.output.LayerNorm"),
+    Row("encoder.{i}.ffn.up", LAYER + "intermediate.dense"),
+    Row("encoder.{i}.ffn.down", LAYER + "output.dense"),
+    Row("encoder.{i}.ffn_norm", LAYER + "output.LayerNorm"),
+)
+HEADS = (r"cls\..*", r"pooler\..*", r"classifier\..*", r"qa_outputs\..*")
+IGNORED = ("directionality", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type")
+
+
+def layer_spec(config, positions=None):
+    """A post-norm layer."""
+    config.refuse("is_decoder", False)
+    config.refuse("add_cross_attention", False)
+    config.refuse("position_embedding_type", "absolute")
+    hidden, heads = config["hidden_size"], config["num_attention_heads"]
+    attention = AttentionSpec(heads, heads, hidden // heads, (hidden // heads) ** -0.5, Mask.BIDIRECTIONAL, positions=positions)
+    ffn = FeedForwardSpec(config["intermediate_size"], config.activation("hidden_act", "gelu"))
+    return LayerSpec(attention, ffn, norm_spec(config), Placement.POST)
+
+
+def norm_spec(config):
+    """LayerNorm."""
+    return NormSpec(NormKind.LAYER, config.get("layer_norm_eps", 1e-12))
+
+
+def stack_spec(config, positions, *, width=None, types=2, layer=None, **fields):
+    """Embeddings with a norm, then the layers."""
+    hidden = config["hidden_size"]
+    embedding = EmbeddingSpec(
+        vocab_size=config["vocab_size"],
+        width=width or hidden,
+        positions=positions,
+        type_count=config.get("type_vocab_size", types),
+        norm=norm_spec(config),
+        project=bool(width) and width != hidden,
+    )
+    return StackSpec(hidden, embedding, (layer or layer_spec(config),) * config["num_hidden_layers"], None, **fields)
+
+
+def build(config, source, task):
+    hidden, count = config["hidden_size"], config.get("max_position_embeddings", 512)
+    stack = stack_spec(config, PositionSpec(PositionTable.LEARNED, count))
+    head = pooled = None
+    if task is Task.ENCODER:
+        pooled = pooler(source, hidden)
+    elif task is Task.MASKED_LM:
+        at = "cls.predictions."
+        tied = source.tied(config.get("tie_word_embeddings", True), at + "decoder.weight", "embeddings.word_embeddings.weight")
+        act = config.activation("hidden_act", "gelu")
+        head = masked_head(
+            *(config["vocab_size"], hidden, act, norm_spec(config), tied),
+            dense=at + "transform.dense",
+            norm_name=at + "transform.LayerNorm",
+            decoder=at + "decoder",
+            bias=(at + "bias", at + "decoder.bias"),
+        )
+    elif task is Task.SEQUENCE_CLASSIFICATION:
+        head = pooled_head(config, hidden, "pooler.dense", "classifier")
+    else:
+        head = token_head(config, task)
+    rows = (*EMBEDDING_ROWS, *LAYER_ROWS)
+    return encoder_only(config, task, family="bert", stack=stack, rows=rows, head=head, pooler=pooled, max_positions=count, ignored=HEADS)
+
+
+FAMILY = Family("bert", build, CLASSES, Task.ENCODER, ("bert.",), IGNORED)

@@ -1,0 +1,163 @@
+"""From a checkpoint to a spec and its weights: model_type or GGUF architecture -> family -> ModelSpec and lazy tensors."""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from cygnet.architectures import gguf
+from cygnet.architectures.config import Config
+from cygnet.architectures.spec import ModelSpec, Task
+from cygnet.architectures.tokens import token_ids
+from cygnet.architectures.weights import Source, bind
+from cygnet.errors import FormatError, ModelNotFound, UnsupportedModel
+from cygnet.formats import open_weights
+
+# model_type of config.json -> module of cygnet.architectures.families
+FAMILIES = {
+    "bert": "bert",
+    "gpt2": "gpt2",
+    "llama": "llama",
+}
+
+
+@dataclass(frozen=True)
+class LoadedSpec:
+    """A model ready to be packed: what it computes and where its numbers are.
+
+    Attributes
+    ----------
+    spec : ModelSpec
+    weights : dict of str to WeightView
+        By the names of cygnet.architectures.spec.
+    config : dict
+        The settings as they were read.
+    """
+
+    spec: ModelSpec
+    weights: dict
+    config: dict
+
+
+def family_of(model_type):
+    """The Family of a model_type; UnsupportedModel lists the known ones."""
+    if model_type not in FAMILIES:
+        raise UnsupportedModel(f"model_type {model_type!r} is not supported; known are {', '.join(sorted(FAMILIES))}")
+    return importlib.import_module(f"cygnet.architectures.families.{FAMILIES[model_type]}").FAMILY
+
+
+def task_of(family, config):
+    """The Task that a config's `architectures` asks for; the longest known suffix of the class name counts."""
+    names = config.get("architectures") or []
+    if not names:
+        return family.default
+    suffixes = [suffix for suffix in family.classes if names[0].endswith(suffix)]
+    if not suffixes:
+        known = ", ".join(f"*{suffix}" for suffix in family.classes)
+        raise UnsupportedModel(f"config of {config.name}: the class {names[0]!r} is not supported; known are {known}")
+    return family.classes[max(suffixes, key=len)]
+
+
+def resolve(config, weights, generation=None, *, task=None, ignore_unknown_config=False):
+    """Turn settings and an opened weights file into a spec and its tensors.
+
+    Parameters
+    ----------
+    config : dict
+        config.json; for a GGUF file an empty dict, its own metadata is used.
+    weights : WeightFile
+        Or any mapping of names to tensors.
+    generation : dict, optional
+        generation_config.json.
+    task : Task, optional
+        Which head to load, instead of the one the config's class names: Task.ENCODER gives hidden states only.
+    ignore_unknown_config : bool
+        Accept config keys that are not known, though they may change the results.
+
+    Returns
+    -------
+    LoadedSpec
+
+    Raises
+    ------
+    UnsupportedModel
+        For an unknown model_type, class, or setting.
+    WeightsError
+        Listing every tensor that is missing, unused or misshapen.
+
+    Examples
+    --------
+    >>> resolve({"model_type": "lstm"}, {})
+    Traceback (most recent call last):
+        ...
+    cygnet.errors.UnsupportedModel: model_type 'lstm' is not supported; known are bert, gpt2, llama
+    """
+    from_gguf = getattr(weights, "kind", None) == "gguf"
+    model_type = gguf.model_type_of(weights) if from_gguf else config.get("model_type")
+    family = family_of(model_type)
+    if from_gguf:
+        config = gguf.config_from_metadata(weights, family.gguf)
+    settings = Config(config, model_type)
+    source = Source(weights, () if from_gguf else family.prefixes)
+    task = task or task_of(family, settings)
+    if from_gguf:
+        built = gguf.rebuild(family.build(settings, gguf.Names(source), task), source, config)
+    else:
+        built = family.build(settings, source, task)
+        settings.finish(family.ignored_settings, ignore_unknown=ignore_unknown_config)
+    spec = dataclasses.replace(built.spec, tokens=token_ids(config, generation))
+    return LoadedSpec(spec, bind(spec, built.rows, source, built.ignored), dict(config))
+
+
+def load_spec(path, *, task=None, ignore_unknown_config=False):
+    """Open a model folder or file: config.json and generation_config.json beside the weights, or one GGUF file.
+
+    Parameters
+    ----------
+    path : str or Path
+    task, ignore_unknown_config
+        As `resolve` takes them.
+
+    Returns
+    -------
+    LoadedSpec
+        Its views read from the opened file, which stays open as long as they live.
+
+    Raises
+    ------
+    ModelNotFound
+        If the folder, its config.json or its weights do not exist.
+    FormatError
+        If a file is damaged.
+    """
+    path = Path(path)
+    folder = path if path.is_dir() else path.parent
+    weights = open_weights(path)
+    try:
+        config = {} if weights.kind == "gguf" else read_json(folder / "config.json")
+        generation = folder / "generation_config.json"
+        generation = read_json(generation) if generation.is_file() else None
+        return resolve(config, weights, generation, task=task, ignore_unknown_config=ignore_unknown_config)
+    except BaseException:
+        weights.close()
+        raise
+
+
+def read_json(path):
+    """The object in a JSON file; ModelNotFound or FormatError names the file."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            values = json.load(file)
+    except FileNotFoundError:
+        raise ModelNotFound(f"{path}: no such file; a model folder needs it beside its weights") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise FormatError(f"{path}: not valid JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise FormatError(f"{path}: a JSON object is expected, not {type(values).__name__}")
+    return values
+
+
+__all__ = ["FAMILIES", "LoadedSpec", "Task", "family_of", "load_spec", "read_json", "resolve"]

@@ -1,0 +1,61 @@
+"""Control tokens and labels: generation_config.json before config.json before GGUF metadata."""
+
+from __future__ import annotations
+
+from cygnet.architectures.spec import TokenIds
+
+
+def token_ids(config, generation=None):
+    """The control tokens of a model.
+
+    Parameters
+    ----------
+    config : Mapping
+        config.json, or what GGUF metadata says in its place.
+    generation : Mapping, optional
+        generation_config.json. Where it exists, forced and suppressed tokens are taken from it alone: it says how to generate.
+
+    Returns
+    -------
+    TokenIds
+
+    Examples
+    --------
+    >>> token_ids({"eos_token_id": 2, "forced_eos_token_id": 2}, {"eos_token_id": [2, 7]})
+    TokenIds(bos=None, eos=(2, 7), pad=None, decoder_start=None, forced_bos=None, forced_eos=None, suppress=())
+    """
+
+    def pick(key):
+        value = (generation or {}).get(key)
+        return dict(config).get(key) if value is None else value
+
+    forcing = config if generation is None else generation
+    return TokenIds(
+        bos=_single(pick("bos_token_id")),
+        eos=_several(pick("eos_token_id")),
+        pad=_single(pick("pad_token_id")),
+        decoder_start=_single(pick("decoder_start_token_id")),
+        forced_bos=_single(dict(forcing).get("forced_bos_token_id")),
+        forced_eos=_single(dict(forcing).get("forced_eos_token_id")),
+        suppress=_several(dict(forcing).get("suppress_tokens")),
+    )
+
+
+def labels(config, default=2):
+    """Names of a classifier's outputs, from id2label, or LABEL_0 ... for num_labels of them."""
+    names = config.get("id2label")
+    if names:
+        by_id = {int(key): str(value) for key, value in dict(names).items()}
+        return tuple(by_id.get(index, f"LABEL_{index}") for index in range(max(by_id) + 1))
+    return tuple(f"LABEL_{index}" for index in range(config.get("num_labels") or default))
+
+
+def _several(value):
+    if value is None:
+        return ()
+    return tuple(value) if isinstance(value, (list, tuple)) else (value,)
+
+
+def _single(value):
+    several = _several(value)
+    return several[0] if several else None
