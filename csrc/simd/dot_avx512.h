@@ -1,0 +1,63 @@
+/* Integer dot products (simd/tile.h) with AVX-512 BW. Unsigned times signed bytes add up in pairs to int16 without saturating: of eight-bit weights
+   the sign moves to the activation (2 * 127 * 127 < 2^15), four-bit weights leave room for a whole group (8 * 2 * 15 * 127 < 2^15). */
+#ifndef CYG_DOT_H
+#define CYG_DOT_H
+
+#include "simd/vec_avx512.h"
+#include "simd/tile.h"
+
+#define NR 32
+#define F32_ROWS 14
+#define F32_TILES TILES_14
+#define F32_DEPTH 256
+#define F32_WIDE 4
+#define F32_SIDE(rows) ((rows) == 1 ? 4 : 2)
+#define INT_ROWS 6
+#define INT_TILES TILES_6
+#define INT_DEPTH 32
+
+#define DOT_FLIP 0
+
+typedef struct { __m512i magnitude; __mmask64 negative; } dot8_weights;
+typedef __m512i dot4_weights;
+typedef __m512i dot_codes;
+typedef __m512i dot8_sum; /* int32 */
+typedef __m512i dot4_sum; /* int16 pairs */
+
+CYG_INLINE dot_codes dot_codes_of(const int8_t *q) {
+    int32_t four;
+    memcpy(&four, q, 4);
+    return _mm512_set1_epi32(four);
+}
+
+CYG_INLINE dot8_weights dot8_load(const uint8_t *w) {
+    const __m512i codes = _mm512_loadu_si512(w);
+    return (dot8_weights){_mm512_abs_epi8(codes), _mm512_movepi8_mask(codes)};
+}
+CYG_INLINE dot8_sum dot8_start(int32_t q_sum) {
+    (void)q_sum;
+    return _mm512_setzero_si512();
+}
+CYG_INLINE dot8_sum dot8_step(dot8_sum sum, dot8_weights w, dot_codes q) {
+    const __m512i signed_q = _mm512_mask_sub_epi8(q, w.negative, _mm512_setzero_si512(), q);
+    return _mm512_add_epi32(sum, _mm512_madd_epi16(_mm512_maddubs_epi16(w.magnitude, signed_q), _mm512_set1_epi16(1)));
+}
+CYG_INLINE vf dot8_end(dot8_sum sum) { return _mm512_cvtepi32_ps(sum); }
+
+CYG_INLINE void dot4_load(const uint8_t *w, dot4_weights *low, dot4_weights *high) {
+    const __m512i both = _mm512_loadu_si512(w), mask = _mm512_set1_epi8(15);
+    *low = _mm512_and_si512(both, mask);
+    *high = _mm512_and_si512(_mm512_srli_epi32(both, 4), mask);
+}
+CYG_INLINE dot4_sum dot4_start(int32_t offset) {
+    (void)offset;
+    return _mm512_setzero_si512();
+}
+CYG_INLINE dot4_sum dot4_step(dot4_sum sum, dot4_weights w, dot_codes q) { return _mm512_add_epi16(sum, _mm512_maddubs_epi16(w, q)); }
+CYG_INLINE vf dot4_end(dot4_sum sum, int32_t offset) {
+    return _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_madd_epi16(sum, _mm512_set1_epi16(1)), _mm512_set1_epi32(offset)));
+}
+
+CYG_INLINE void dot_store_codes(int8_t *q, vf codes) { _mm_storeu_si128((__m128i *)q, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(codes))); }
+
+#endif

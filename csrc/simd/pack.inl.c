@@ -1,0 +1,121 @@
+/* Packed weights: sizes, packing, unpacking, and the end that all products share.
+
+   Float kinds: values at [k][row of the panel]. Integer kinds: per group of CYG_GROUP first the NR scales (float16), for CYG_I4M the NR minima
+   (float16), then the codes at [k / 4][row][4], four steps of k side by side as the dot products of all instruction sets take them. In four bits, the
+   low halves of the bytes are one such step and the high halves the next: byte [k / 8][row][4]. So a product reads a panel in one ascending sweep: 8.5 bits a weight for
+   CYG_I8, 4.5 for CYG_I4, 5 for CYG_I4M. */
+
+CYG_INLINE int64_t groups_of(int64_t k) { return (k + CYG_GROUP - 1) / CYG_GROUP; }
+
+CYG_INLINE int64_t group_scale_bytes(enum cyg_weight_kind kind) { return kind == CYG_I4M ? 4 * NR : 2 * NR; }
+
+CYG_INLINE int64_t group_bytes(enum cyg_weight_kind kind) {
+    return group_scale_bytes(kind) + (kind == CYG_I8 ? CYG_GROUP * NR : CYG_GROUP / 2 * NR);
+}
+
+static size_t panel_bytes(enum cyg_weight_kind kind, int64_t k) {
+    int64_t bytes;
+    if (kind == CYG_F32) bytes = k * NR * 4;
+    else if (kind == CYG_F16 || kind == CYG_BF16) bytes = k * NR * 2;
+    else bytes = groups_of(k) * group_bytes(kind);
+    return (size_t)((bytes + 63) / 64 * 64);
+}
+
+CYG_INLINE void pack_values(enum cyg_weight_kind kind, const float *w, int64_t ldw, int64_t rows, int64_t k, void *panel) {
+    float *f32 = panel;
+    uint16_t *half = panel;
+    for (int64_t first = 0; first < k; first += 16) { /* 16 steps of all rows stay in the cache while they are turned over */
+        const int64_t last = first + 16 < k ? first + 16 : k;
+        for (int64_t r = 0; r < NR; r++) {
+            for (int64_t i = first; i < last; i++) {
+                const float value = r < rows ? w[r * ldw + i] : 0;
+                if (kind == CYG_F32) f32[i * NR + r] = value;
+                else half[i * NR + r] = kind == CYG_F16 ? f16_narrow(value) : bf16_narrow(value);
+            }
+        }
+    }
+}
+
+static void pack_float(enum cyg_weight_kind kind, const float *w, int64_t ldw, int64_t rows, int64_t k, void *panel) {
+    if (kind == CYG_F32) pack_values(CYG_F32, w, ldw, rows, k, panel);
+    else if (kind == CYG_F16) pack_values(CYG_F16, w, ldw, rows, k, panel);
+    else pack_values(CYG_BF16, w, ldw, rows, k, panel);
+    const size_t bytes = (size_t)(k * NR * (kind == CYG_F32 ? 4 : 2));
+    memset((char *)panel + bytes, 0, panel_bytes(kind, k) - bytes);
+}
+
+/* Code of row r at step i of its group; what pads a panel is a weight of zero scale. */
+CYG_INLINE uint8_t code_at(const uint8_t *codes, int64_t rows, int64_t k, int64_t r, int64_t i) { return r < rows && i < k ? codes[r * k + i] : 0; }
+
+static void pack_codes(enum cyg_weight_kind kind, const uint8_t *codes, const float *scales, const float *minima, int64_t rows, int64_t k, void *panel) {
+    const int64_t groups = groups_of(k);
+    for (int64_t g = 0; g < groups; g++) {
+        char *group = (char *)panel + g * group_bytes(kind);
+        uint16_t *scale = (uint16_t *)group;
+        uint8_t *out = (uint8_t *)group + group_scale_bytes(kind);
+        for (int64_t r = 0; r < NR; r++) {
+            scale[r] = r < rows ? f16_narrow(scales[r * groups + g]) : 0;
+            if (kind == CYG_I4M) scale[NR + r] = r < rows ? f16_narrow(minima[r * groups + g]) : 0;
+        }
+        for (int64_t i = 0; i < CYG_GROUP; i += 4) {
+            const int64_t step = i / 4;
+            for (int64_t r = 0; r < NR; r++) {
+                for (int64_t j = 0; j < 4; j++) {
+                    const uint8_t code = code_at(codes, rows, k, r, g * CYG_GROUP + i + j);
+                    if (kind == CYG_I8) out[(step * NR + r) * 4 + j] = code ^ DOT_FLIP;
+                    else if (step % 2 == 0) out[(step / 2 * NR + r) * 4 + j] = code;
+                    else out[(step / 2 * NR + r) * 4 + j] |= (uint8_t)(code << 4);
+                }
+            }
+        }
+    }
+    const size_t bytes = (size_t)(groups * group_bytes(kind));
+    memset((char *)panel + bytes, 0, panel_bytes(kind, k) - bytes);
+}
+
+/* Values of a row, spelled out: scale * (float)q, scale * (float)(q - 8), or fma-free scale * (float)q + minimum, each operation rounded to float32. */
+static void unpack_codes(enum cyg_weight_kind kind, const char *panel, int64_t k, int64_t r, float *out) {
+    for (int64_t i = 0; i < k; i++) {
+        const char *group = panel + i / CYG_GROUP * group_bytes(kind);
+        const uint16_t *scales = (const uint16_t *)group;
+        const uint8_t *codes = (const uint8_t *)group + group_scale_bytes(kind);
+        const int64_t step = i % CYG_GROUP / 4;
+        const float scale = f16_widen(scales[r]);
+        if (kind == CYG_I8) {
+            out[i] = scale * (float)(int8_t)(codes[(step * NR + r) * 4 + i % 4] ^ DOT_FLIP);
+            continue;
+        }
+        const int code = codes[(step / 2 * NR + r) * 4 + i % 4] >> step % 2 * 4 & 15;
+        out[i] = kind == CYG_I4 ? scale * (float)(code - 8) : scale * (float)code + f16_widen(scales[NR + r]);
+    }
+}
+
+static void unpack_row(enum cyg_weight_kind kind, const void *weight, int64_t k, int64_t row, float *out) {
+    const char *panel = (const char *)weight + row / NR * (int64_t)panel_bytes(kind, k);
+    const int64_t r = row % NR;
+    if (kind == CYG_F32)
+        for (int64_t i = 0; i < k; i++) out[i] = ((const float *)panel)[i * NR + r];
+    else if (kind == CYG_F16)
+        for (int64_t i = 0; i < k; i++) out[i] = f16_widen(((const uint16_t *)panel)[i * NR + r]);
+    else if (kind == CYG_BF16)
+        for (int64_t i = 0; i < k; i++) out[i] = bf16_widen(((const uint16_t *)panel)[i * NR + r]);
+    else if (kind == CYG_I8) unpack_codes(CYG_I8, panel, k, r, out);
+    else if (kind == CYG_I4) unpack_codes(CYG_I4, panel, k, r, out);
+    else unpack_codes(CYG_I4M, panel, k, r, out);
+}
+
+/* y = alpha * (sums + bias) (+ y) for `rows` rows of one panel; sums have row stride lds. */
+static void finish_tile(const struct cyg_product *share, int64_t first_row, int64_t rows, int64_t panel, const float *sums, int64_t lds) {
+    const vf alpha = vf_set1(share->alpha);
+    for (int64_t r = 0; r < rows; r++) {
+        float *y = share->y + (first_row + r) * share->ldy + panel * NR;
+        for (int v = 0; v < NV; v++) {
+            const int64_t column = panel * NR + v * VF, left = share->n - column < VF ? share->n - column : VF;
+            if (left <= 0) break;
+            vf value = vf_load(sums + r * lds + v * VF);
+            if (share->bias) value = vf_add(value, left == VF ? vf_load(share->bias + column) : vf_load_n(share->bias + column, left));
+            if (left == VF) vf_store(y + v * VF, share->accumulate ? vf_fma(alpha, value, vf_load(y + v * VF)) : vf_mul(alpha, value));
+            else vf_store_n(y + v * VF, share->accumulate ? vf_fma(alpha, value, vf_load_n(y + v * VF, left)) : vf_mul(alpha, value), left);
+        }
+    }
+}
