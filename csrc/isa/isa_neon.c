@@ -1,4 +1,5 @@
 #define CYG_ISA neon
 #include "simd/vec_neon.h"
+#include "simd/dot_neon.h"
 
 #include "simd/table.inl.c"

@@ -1,4 +1,5 @@
 #define CYG_ISA scalar
 #include "simd/vec_scalar.h"
+#include "simd/dot_scalar.h"
 
 #include "simd/table.inl.c"

@@ -1,6 +1,11 @@
 /* All kernel bodies and the table of one instruction set. A stub in isa/ has included its vector header and defined CYG_ISA, the name. */
 #include "simd/vec_math.inl.h"
 
+#include "simd/pack.inl.c"
+#include "simd/quantize.inl.c"
+#include "simd/gemm_f32.inl.c"
+#include "simd/gemm_int.inl.c"
+
 #define CYG_JOIN_(a, b) a##b
 #define CYG_JOIN(a, b) CYG_JOIN_(a, b)
 #define CYG_TEXT_(a) #a
@@ -9,4 +14,12 @@
 const struct cyg_kernels CYG_JOIN(cyg_table_, CYG_ISA) = {
     .name = CYG_TEXT(CYG_ISA),
     .width = VF,
+    .nr = NR,
+    .panel_bytes = panel_bytes,
+    .pack_float = pack_float,
+    .pack_codes = pack_codes,
+    .unpack_row = unpack_row,
+    .product = {product_f32, product_f16, product_bf16, product_i8, product_i4, product_i4m},
+    .quantize_rows = quantize_rows,
+    .quantize_weights = quantize_weights,
 };
