@@ -7,6 +7,7 @@
 #include "simd/common.h"
 
 #define VF 8
+#define VF_SUMS 8 /* running sums that fit the registers beside their operands */
 typedef __m256 vf;
 typedef __m256 vm; /* all bits of a lane set or none */
 

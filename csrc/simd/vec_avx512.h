@@ -7,6 +7,7 @@
 #include "simd/common.h"
 
 #define VF 16
+#define VF_SUMS 16 /* running sums that fit the registers beside their operands */
 typedef __m512 vf;
 typedef __mmask16 vm;
 

@@ -1,7 +1,28 @@
-/* Elementary functions on the vocabulary of any vec_<isa>.h: one set of polynomials, so every table follows the same formula.
+/* Tails and elementary functions on the vocabulary of any vec_<isa>.h: one set of polynomials, so every table follows the same formula.
    The coefficients are minimax fits made by tools/fit_polynomials.py. */
 #ifndef CYG_VEC_MATH_H
 #define CYG_VEC_MATH_H
+
+/* The first n <= VF lanes; a constant n == VF leaves a plain load or store, so one body serves whole vectors and the tail. */
+CYG_INLINE vf vf_get(const float *p, int64_t n) { return n == VF ? vf_load(p) : vf_load_n(p, n); }
+CYG_INLINE void vf_put(float *p, vf a, int64_t n) {
+    if (n == VF) vf_store(p, a);
+    else vf_store_n(p, a, n);
+}
+#define HALF_GET_PUT(type)                                                  \
+    CYG_INLINE vf vf_get_##type(const uint16_t *p, int64_t n) {             \
+        uint16_t lanes[VF] = {0};                                           \
+        if (n < VF) memcpy(lanes, p, (size_t)n * sizeof *p);                \
+        return vf_load_##type(n < VF ? lanes : p);                          \
+    }                                                                       \
+    CYG_INLINE void vf_put_##type(uint16_t *p, vf a, int64_t n) {           \
+        uint16_t lanes[VF];                                                 \
+        vf_store_##type(n < VF ? lanes : p, a);                             \
+        if (n < VF) memcpy(p, lanes, (size_t)n * sizeof *p);                \
+    }
+HALF_GET_PUT(f16)
+HALF_GET_PUT(bf16)
+#undef HALF_GET_PUT
 
 /* x = n ln 2 + r with |r| <= ln 2 / 2; returns (e^r - 1) with small relative error and n as a float. x is held in -104..89, where e^x has reached
    0 and infinity; NaN passes through. */

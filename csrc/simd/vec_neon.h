@@ -7,6 +7,7 @@
 #include "simd/common.h"
 
 #define VF 4
+#define VF_SUMS 16 /* running sums that fit the registers beside their operands */
 typedef float32x4_t vf;
 typedef uint32x4_t vm; /* all bits of a lane set or none */
 

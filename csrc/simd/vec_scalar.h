@@ -6,6 +6,7 @@
 #include "simd/common.h"
 
 #define VF 4
+#define VF_SUMS 8 /* running sums that fit the registers beside their operands */
 #if defined(__GNUC__)
 typedef float vf __attribute__((vector_size(16)));
 typedef int32_t vm __attribute__((vector_size(16))); /* all bits of a lane set or none */

@@ -1,0 +1,256 @@
+/* Attention of a few query rows over blocks of keys and values with an online softmax (Milakov and Gimelshein 2018; Dao et al. 2022).
+
+   A row is one query token and head. Rows are worked in groups that stay in the first cache together with a block, and in tiles whose running sums
+   stay in registers. A row uses exactly its own allowed keys first..last of each block, in ascending order, and nothing of the other rows: whether
+   it sits alone or in a tile, its bits are the same. The unnormalised result is kept in `out`. */
+enum { TILE_ROWS = 4, GROUP_ROWS = 32 }; /* TILE_ROWS <= VF: one vf_exp rescales a tile */
+
+struct attention_row {
+    const float *q;
+    float *out;
+    int64_t first, last;                   /* allowed keys */
+    const float *relative, *key_bias, *bias; /* element j belongs to key j; NULL where absent */
+    float max, sum;
+};
+
+/* A tile at one block. */
+struct attention_tile {
+    struct attention_row *rows;
+    const void *k, *v;
+    int64_t head_dim;
+    int first[TILE_ROWS], last[TILE_ROWS]; /* allowed slots */
+    float rescale[TILE_ROWS];              /* what the sums so far are multiplied by */
+    _Alignas(64) float scores[TILE_ROWS][CYG_KEY_BLOCK];
+};
+
+CYG_INLINE vf kv_get(enum cyg_kv_kind kind, const void *base, int64_t index, int64_t n) {
+    return kind == CYG_KV_F32 ? vf_get((const float *)base + index, n) : vf_get_f16((const uint16_t *)base + index, n);
+}
+
+/* The largest power of two of at most `limit` columns that `rows` rows of running sums leave room for. */
+#define TILE_COLUMNS(rows, limit) (8 <= (limit) && 8 * (rows) <= VF_SUMS ? 8 : 4 <= (limit) && 4 * (rows) <= VF_SUMS ? 4 : 2)
+
+/* scores = q k^T for all slots of the block. */
+CYG_INLINE void score_tile(enum cyg_kv_kind kind, const int rows, struct attention_tile *t) {
+    enum { BLOCK_VECTORS = CYG_KEY_BLOCK / VF };
+    const int columns = TILE_COLUMNS(rows, BLOCK_VECTORS);
+    const float *q[TILE_ROWS];
+    for (int r = 0; r < rows; r++) q[r] = t->rows[r].q;
+    for (int slot = 0; slot < CYG_KEY_BLOCK; slot += columns * VF) {
+        vf sum[TILE_ROWS][8];
+        for (int r = 0; r < rows; r++)
+            for (int c = 0; c < columns; c++) sum[r][c] = vf_zero();
+        for (int64_t d = 0; d < t->head_dim; d++) {
+            vf k[8];
+            for (int c = 0; c < columns; c++) k[c] = kv_get(kind, t->k, d * CYG_KEY_BLOCK + slot + c * VF, VF);
+            for (int r = 0; r < rows; r++) {
+                vf x = vf_set1(q[r][d]);
+                for (int c = 0; c < columns; c++) sum[r][c] = vf_fma(x, k[c], sum[r][c]);
+            }
+        }
+        for (int r = 0; r < rows; r++)
+            for (int c = 0; c < columns; c++) vf_store(&t->scores[r][slot + c * VF], sum[r][c]);
+    }
+}
+
+/* out = out * rescale + sum over slots first..last of probability * value, for `columns` vectors of features from d on; the last has n lanes. */
+CYG_INLINE void value_columns(enum cyg_kv_kind kind, const int rows, const int columns, const struct attention_tile *t, int row, int first, int last,
+                              int64_t d, int64_t n) {
+    vf sum[TILE_ROWS][8];
+    for (int r = 0; r < rows; r++)
+        for (int c = 0; c < columns; c++) sum[r][c] = vf_mul(vf_get(t->rows[row + r].out + d + c * VF, n), vf_set1(t->rescale[row + r]));
+    for (int j = first; j < last; j++) {
+        vf v[8];
+        for (int c = 0; c < columns; c++) v[c] = kv_get(kind, t->v, j * t->head_dim + d + c * VF, n);
+        for (int r = 0; r < rows; r++) {
+            vf p = vf_set1(t->scores[row + r][j]);
+            for (int c = 0; c < columns; c++) sum[r][c] = vf_fma(p, v[c], sum[r][c]);
+        }
+    }
+    for (int r = 0; r < rows; r++)
+        for (int c = 0; c < columns; c++) vf_put(t->rows[row + r].out + d + c * VF, sum[r][c], n);
+}
+
+CYG_INLINE void value_tile(enum cyg_kv_kind kind, const int rows, const struct attention_tile *t, int row, int first, int last) {
+    int64_t d = 0, end = t->head_dim;
+    if (TILE_COLUMNS(rows, 8) == 8)
+        for (; d + 8 * VF <= end; d += 8 * VF) value_columns(kind, rows, 8, t, row, first, last, d, VF);
+    if (TILE_COLUMNS(rows, 8) >= 4)
+        for (; d + 4 * VF <= end; d += 4 * VF) value_columns(kind, rows, 4, t, row, first, last, d, VF);
+    for (; d + 2 * VF <= end; d += 2 * VF) value_columns(kind, rows, 2, t, row, first, last, d, VF);
+    for (; d + VF <= end; d += VF) value_columns(kind, rows, 1, t, row, first, last, d, VF);
+    if (d < end) value_columns(kind, rows, 1, t, row, first, last, d, end - d);
+}
+
+/* One body for each number of rows and type of element. */
+#define EACH_TILE(kind, rows, call)                                    \
+    switch (2 * (rows) + (kind == CYG_KV_F16)) {                       \
+    case 2: call(CYG_KV_F32, 1); break;                                \
+    case 3: call(CYG_KV_F16, 1); break;                                \
+    case 4: call(CYG_KV_F32, 2); break;                                \
+    case 5: call(CYG_KV_F16, 2); break;                                \
+    case 6: call(CYG_KV_F32, 3); break;                                \
+    case 7: call(CYG_KV_F16, 3); break;                                \
+    case 8: call(CYG_KV_F32, 4); break;                                \
+    default: call(CYG_KV_F16, 4); break;                               \
+    }
+
+static void tile_scores(enum cyg_kv_kind kind, int rows, struct attention_tile *t) {
+#define CALL(KIND, ROWS) score_tile(KIND, ROWS, t)
+    EACH_TILE(kind, rows, CALL)
+#undef CALL
+}
+
+static void tile_values(enum cyg_kv_kind kind, int rows, const struct attention_tile *t, int row, int first, int last) {
+#define CALL(KIND, ROWS) value_tile(KIND, ROWS, t, row, first, last)
+    EACH_TILE(kind, rows, CALL)
+#undef CALL
+}
+
+static void add_slots(float *scores, const float *terms, int first, int last) {
+    for (int j = first; j < last; j++) scores[j] += terms[j];
+}
+
+/* Scores of one row at one block to probabilities relative to the row's new maximum; returns their sum. `exponent` is the logarithm of the factor
+   that brings the sums so far to that maximum. */
+static float row_probabilities(const struct cyg_attention *a, struct attention_row *row, float *scores, int first, int last, int64_t key, float *exponent) {
+    vf scale = vf_set1(a->scale), cap = vf_set1(a->softcap), inverse = vf_set1(a->softcap > 0 ? 1 / a->softcap : 0);
+    for (int j = 0; j < CYG_KEY_BLOCK; j += VF) {
+        vf s = vf_mul(vf_load(scores + j), scale);
+        vf_store(scores + j, a->softcap > 0 ? capped(s, cap, inverse) : s);
+    }
+    if (row->relative) add_slots(scores, row->relative + key, first, last);
+    if (row->key_bias) add_slots(scores, row->key_bias + key, first, last);
+    if (row->bias) add_slots(scores, row->bias + key, first, last);
+    for (int j = 0; j < first; j++) scores[j] = -INFINITY;
+    for (int j = last; j < CYG_KEY_BLOCK; j++) scores[j] = -INFINITY;
+
+    vf m = vf_set1(-INFINITY), sum = vf_zero();
+    for (int j = 0; j < CYG_KEY_BLOCK; j += VF) m = vf_max(vf_load(scores + j), m);
+    float largest = vf_reduce_max(m), before = row->max;
+    row->max = largest > before ? largest : before;
+    /* While every score is -infinity any finite shift will do; a NaN, which no maximum keeps, shows in the sum. */
+    float shift = row->max == -INFINITY ? 0 : row->max;
+    for (int j = 0; j < CYG_KEY_BLOCK; j += VF) {
+        vf p = vf_exp(vf_sub(vf_load(scores + j), vf_set1(shift)));
+        vf_store(scores + j, p);
+        sum = vf_add(sum, p);
+    }
+    *exponent = before - shift;
+    return vf_reduce_add(sum);
+}
+
+/* Rows of a tile differ in their allowed slots at the edge of the causal or windowed range only: what all of them share goes through the tile, what
+   lies before and after row by row. Slots a row may not see are never multiplied, so that a NaN in them cannot leak. */
+static void add_values(enum cyg_kv_kind kind, int rows, struct attention_tile *t) {
+    int shared_first = 0, shared_last = CYG_KEY_BLOCK;
+    for (int r = 0; r < rows; r++) {
+        shared_first = t->first[r] > shared_first ? t->first[r] : shared_first;
+        shared_last = t->last[r] < shared_last ? t->last[r] : shared_last;
+    }
+    if (shared_first >= shared_last) shared_first = shared_last = CYG_KEY_BLOCK;
+    for (int r = 0; r < rows; r++) {
+        int last = t->last[r] < shared_first ? t->last[r] : shared_first;
+        if (t->first[r] < last) {
+            tile_values(kind, 1, t, r, t->first[r], last);
+            t->rescale[r] = 1;
+        }
+    }
+    if (shared_first < shared_last) {
+        tile_values(kind, rows, t, 0, shared_first, shared_last);
+        for (int r = 0; r < rows; r++) t->rescale[r] = 1;
+    }
+    for (int r = 0; r < rows; r++)
+        if (shared_last < t->last[r]) tile_values(kind, 1, t, r, shared_last, t->last[r]);
+}
+
+static int slot_of(int64_t key, int64_t block_start) {
+    int64_t slot = key - block_start;
+    return slot < 0 ? 0 : slot > CYG_KEY_BLOCK ? CYG_KEY_BLOCK : (int)slot;
+}
+
+/* One tile at one block. A row without an allowed slot here keeps its sums bit for bit: they are multiplied by one. */
+static void attend_tile(const struct cyg_attention *a, struct attention_row *rows, int count, int64_t block) {
+    struct attention_tile t;
+    int64_t key = block * CYG_KEY_BLOCK;
+    int used = 0;
+    for (int r = 0; r < count; r++) {
+        t.first[r] = slot_of(rows[r].first, key);
+        t.last[r] = slot_of(rows[r].last, key);
+        used |= t.first[r] < t.last[r];
+    }
+    if (!used) return;
+    size_t size = a->kv_kind == CYG_KV_F32 ? sizeof(float) : sizeof(uint16_t);
+    t.rows = rows;
+    t.head_dim = a->head_dim;
+    t.k = (const char *)a->blocks[block] + (size_t)a->k_offset * size;
+    t.v = (const char *)a->blocks[block] + (size_t)a->v_offset * size;
+    tile_scores(a->kv_kind, count, &t);
+
+    float exponent[VF] = {0}, factor[VF], sum[TILE_ROWS] = {0};
+    for (int r = 0; r < count; r++)
+        if (t.first[r] < t.last[r]) sum[r] = row_probabilities(a, rows + r, t.scores[r], t.first[r], t.last[r], key, exponent + r);
+    vf_store(factor, vf_exp(vf_load(exponent)));
+    for (int r = 0; r < count; r++) {
+        t.rescale[r] = factor[r];
+        rows[r].sum = rows[r].sum * factor[r] + sum[r];
+    }
+    add_values(a->kv_kind, count, &t);
+}
+
+static void start_row(const struct cyg_attention *a, struct attention_row *row, int64_t token, int64_t head) {
+    int64_t position = a->first_query + token;
+    int64_t last = a->causal ? position + 1 : a->window > 0 ? position + a->window : a->keys;
+    row->q = a->q + token * a->q_token_stride + head * a->q_head_stride;
+    row->out = a->out + token * a->out_token_stride + head * a->out_head_stride;
+    row->last = last < a->keys ? last : a->keys;
+    row->first = a->window > 0 && position - a->window + 1 > 0 ? position - a->window + 1 : 0;
+    row->relative = a->relative ? a->relative + head * a->relative_stride - position : NULL;
+    row->key_bias = a->key_bias ? a->key_bias + head * a->key_bias_stride : NULL;
+    row->bias = a->bias ? a->bias + head * a->bias_head_stride + token * a->bias_token_stride : NULL;
+    row->max = -INFINITY;
+    row->sum = 0;
+    memset(row->out, 0, (size_t)a->head_dim * sizeof(float));
+}
+
+static void finish_row(const struct attention_row *row, int64_t d) {
+    vf factor = vf_set1(1 / row->sum);
+    if (row->sum == 0) { /* nothing allowed, or every score -infinity */
+        memset(row->out, 0, (size_t)d * sizeof(float));
+        return;
+    }
+    for (int64_t i = 0; i < d; i += VF) {
+        int64_t n = d - i < VF ? d - i : VF;
+        vf_put(row->out + i, vf_mul(vf_get(row->out + i, n), factor), n);
+    }
+}
+
+static void attention(const struct cyg_attention *a) {
+    struct attention_row rows[GROUP_ROWS];
+    int64_t total = a->tokens * a->heads;
+    for (int64_t start = 0; start < total; start += GROUP_ROWS) {
+        int count = total - start < GROUP_ROWS ? (int)(total - start) : GROUP_ROWS;
+        for (int r = 0; r < count; r++) start_row(a, rows + r, (start + r) / a->heads, (start + r) % a->heads);
+        /* The allowed range moves on with the token. */
+        int64_t first = rows[0].first / CYG_KEY_BLOCK, last = rows[count - 1].last;
+        for (int64_t block = first; block * CYG_KEY_BLOCK < last; block++)
+            for (int r = 0; r < count; r += TILE_ROWS) attend_tile(a, rows + r, count - r < TILE_ROWS ? count - r : TILE_ROWS, block);
+        for (int r = 0; r < count; r++) finish_row(rows + r, a->head_dim);
+    }
+}
+
+/* Keys are scattered into the transposed block, values copied into their row. */
+static void store_kv(enum cyg_kv_kind kind, const float *key, const float *value, int head_dim, int slot, void *k, void *v) {
+    if (kind == CYG_KV_F32) {
+        for (int64_t d = 0; d < head_dim; d++) ((float *)k)[d * CYG_KEY_BLOCK + slot] = key[d];
+        memcpy((float *)v + (int64_t)slot * head_dim, value, (size_t)head_dim * sizeof(float));
+        return;
+    }
+    uint16_t narrow[64];
+    for (int64_t start = 0; start < head_dim; start += 64) {
+        int64_t n = head_dim - start < 64 ? head_dim - start : 64;
+        f32_to_f16(key + start, n, narrow);
+        for (int64_t d = 0; d < n; d++) ((uint16_t *)k)[(start + d) * CYG_KEY_BLOCK + slot] = narrow[d];
+    }
+    f32_to_f16(value, head_dim, (uint16_t *)v + (int64_t)slot * head_dim);
+}
