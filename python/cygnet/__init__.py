@@ -5,7 +5,7 @@ Importing this package starts no thread, opens no file and prints nothing; each 
 
 from importlib import import_module
 
-from .errors import (
+from cygnet.errors import (
     CacheFull,
     Cancelled,
     ContextOverflow,

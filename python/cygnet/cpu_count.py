@@ -10,7 +10,7 @@ import math
 import os
 from pathlib import Path, PurePosixPath
 
-from .errors import OptionError
+from cygnet.errors import OptionError
 
 
 def thread_count(threads: int | None = None) -> int:

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 
-from ..errors import OptionError, TemplateError
-from .guard import GUARD, Guard, Prompt, strip_guards
+from cygnet.errors import OptionError, TemplateError
+from cygnet.models.guard import GUARD, Guard, Prompt, strip_guards
 
 # Used where a checkpoint has no template: ChatML if its marks are control tokens of the vocabulary, else a plain transcript.
 CHATML_TEMPLATE = (
@@ -193,7 +193,7 @@ def _render(source: str, variables: dict) -> str:
 def _compiled(source: str):
     from jinja2 import TemplateSyntaxError
 
-    from .jinja_environment import make_environment
+    from cygnet.models.jinja_environment import make_environment
 
     try:
         return make_environment().from_string(source)

