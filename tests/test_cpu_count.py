@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+
 from cygnet import cpu_count
 from cygnet.errors import OptionError
 
