@@ -70,6 +70,38 @@ static inline int cyg_is_bert_punctuation(uint32_t c)
     return cyg_unicode_8_is(c, CYG_IS_PUNCTUATION) || c == 0x166D || c == 0x111C9;
 }
 
+/* Nonspacing marks that BERT strips after NFD: Unicode 8.0's, as they were classified then. */
+static inline int cyg_is_bert_accent(uint32_t c)
+{
+    if (c < 0x300)
+        return 0;
+    if (c == 0x1734 || c == 0xA9BD)
+        return 1;
+    return cyg_unicode_8_is(c, CYG_BIT(CYG_MN)) && c != 0x1885 && c != 0x1886 && c != 0x111C9 && c != 0x1171E;
+}
+
+/* Marks of any kind in Unicode 9.0. */
+static inline int cyg_is_mark_9(uint32_t c)
+{
+    unsigned k = cyg_unicode_class(c);
+    return ((k >> 5 & 3) < 2 && (CYG_IS_MARK >> (k & 31) & 1) && c != 0x111C9) || c == 0x1CF2 || c == 0x1CF3;
+}
+
+/* Control characters that BERT drops: U+0000, U+FFFD and Unicode 8.0's Cc, Cf and Co, except tab, line feed and carriage return. */
+static inline int cyg_is_bert_control(uint32_t c)
+{
+    if (c == '\t' || c == '\n' || c == '\r')
+        return 0;
+    return c == 0xFFFD || cyg_unicode_8_is(c, CYG_BIT(CYG_CC) | CYG_BIT(CYG_CF) | CYG_BIT(CYG_CO));
+}
+
+/* Ideographs that BERT puts spaces around: the blocks as the reference tokenizer lists them, its odd start of Extension E included. */
+static inline int cyg_is_bert_ideograph(uint32_t c)
+{
+    return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) || (c >= 0x20000 && c <= 0x2A6DF) || (c >= 0x2A700 && c <= 0x2B81F) ||
+           (c >= 0x2B920 && c <= 0x2CEAF) || (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x2F800 && c <= 0x2FA1F);
+}
+
 /* Script number; its name is cyg_script_names[number], 0 is Unknown. */
 static inline unsigned cyg_unicode_script(uint32_t c)
 {
@@ -87,5 +119,21 @@ static inline uint32_t cyg_lower(uint32_t c)
 {
     return c < 0x110000 ? c + (uint32_t)cyg_lower_deltas[cyg_lower_data[(unsigned)cyg_lower_index[c >> 8] << 8 | (c & 255)]] : c;
 }
+
+#define CYG_MAX_DECOMPOSITION 18
+
+/* Full decomposition of one code point, canonical or compatibility (Unicode 9.0); returns the length, at most CYG_MAX_DECOMPOSITION. */
+int cyg_decompose(uint32_t c, int compatibility, uint32_t *out);
+
+/* Primary composite of two code points, or 0. */
+uint32_t cyg_compose(uint32_t first, uint32_t second);
+
+/* Extended grapheme clusters (UAX #29): feed the code points of a text one by one to a state that starts as zeros. */
+typedef struct {
+    uint8_t started, previous, regional_odd, pictographic, conjunct;
+} cyg_grapheme_state;
+
+/* Whether a cluster begins at c. */
+int cyg_grapheme_begins(cyg_grapheme_state *state, uint32_t c);
 
 #endif

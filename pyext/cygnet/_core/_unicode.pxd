@@ -22,3 +22,13 @@ cdef extern from "unicode.h" nogil:
     unsigned cyg_unicode_script(uint32_t c)
     unsigned cyg_combining_class(uint32_t c)
     uint32_t cyg_lower(uint32_t c)
+    bint cyg_is_bert_accent(uint32_t c)
+    bint cyg_is_bert_control(uint32_t c)
+    bint cyg_is_bert_ideograph(uint32_t c)
+    bint cyg_is_mark_9(uint32_t c)
+    int CYG_MAX_DECOMPOSITION
+    int cyg_decompose(uint32_t c, int compatibility, uint32_t *out)
+    uint32_t cyg_compose(uint32_t first, uint32_t second)
+    ctypedef struct cyg_grapheme_state:
+        uint8_t started
+    bint cyg_grapheme_begins(cyg_grapheme_state *state, uint32_t c)

@@ -1,0 +1,98 @@
+"""The precompiled character map of SentencePiece models: a double-array trie (Darts-clone) from UTF-8 strings to their replacements.
+
+Layout: uint32 size of the trie in bytes, the trie's 32-bit units, then the replacements, each ended by NUL. Little-endian. Every step
+of a lookup is checked against both sizes, so a damaged map gives wrong answers at worst.
+"""
+
+from libc.stdint cimport uint32_t
+from libc.string cimport memcpy
+
+from cygnet.errors import TokenizerError
+
+
+cdef class Charsmap:
+    """A character map.
+
+    Parameters
+    ----------
+    blob : bytes
+        Empty for a map without rules.
+    where : str
+        The place of the map in its file, for messages.
+
+    Raises
+    ------
+    TokenizerError
+        Where the sizes do not fit.
+    """
+
+    def __init__(self, bytes blob, str where="precompiled_charsmap"):
+        cdef Py_ssize_t size = len(blob), trie
+        self._blob = blob
+        self._units = <const unsigned char *><const char *>blob
+        self._texts = <const char *>blob
+        self._unit_count = self._text_size = 0
+        if size == 0:
+            return
+        trie = int.from_bytes(blob[:4], "little") if size >= 4 else -1
+        if trie < 4 or trie % 4 or trie > size - 4:
+            raise TokenizerError(f"{where}: a trie of {trie} bytes does not fit a character map of {size} bytes")
+        self._units += 4
+        self._unit_count = trie // 4
+        self._texts += 4 + trie
+        self._text_size = size - 4 - trie
+
+    cdef uint32_t unit(self, size_t node) noexcept nogil:
+        cdef uint32_t value
+        memcpy(&value, self._units + 4 * node, 4)
+        return value
+
+    cdef Py_ssize_t find(self, const char *key, Py_ssize_t size, bint longest, Py_ssize_t *length) noexcept nogil:
+        """Place of the replacement for the shortest or longest rule that begins the key, -1 for none; its length in the key."""
+        cdef size_t node, label, count = <size_t>self._unit_count
+        cdef uint32_t unit, value
+        cdef Py_ssize_t i, found = -1
+        if count == 0:
+            return -1
+        unit = self.unit(0)
+        node = (unit >> 10) << ((unit & (1 << 9)) >> 6)
+        for i in range(size):
+            label = <unsigned char>key[i]
+            if label == 0:
+                break
+            node ^= label
+            if node >= count:
+                break
+            unit = self.unit(node)
+            if (unit & (<uint32_t>1 << 31 | 0xFF)) != label:
+                break
+            node ^= (unit >> 10) << ((unit & (1 << 9)) >> 6)
+            if unit >> 8 & 1 and node < count:
+                value = self.unit(node) & 0x7FFFFFFF
+                if <Py_ssize_t>value < self._text_size:
+                    found = value
+                    length[0] = i + 1
+                    if not longest:
+                        break
+        return found
+
+    cdef Py_ssize_t text_length(self, Py_ssize_t place) noexcept nogil:
+        cdef Py_ssize_t end = place
+        while end < self._text_size and self._texts[end] != 0:
+            end += 1
+        return end - place
+
+    def shortest(self, str text):
+        """Replacement of the shortest rule that begins the text, or None."""
+        return self._lookup(text, False)
+
+    def longest(self, str text):
+        """Replacement of the longest rule that begins the text, or None."""
+        return self._lookup(text, True)
+
+    def _lookup(self, str text, bint longest):
+        cdef bytes key = text.encode()
+        cdef Py_ssize_t length = 0, place = self.find(key, len(key), longest, &length)
+        if place < 0:
+            return None
+        return self._texts[place:place + self.text_length(place)].decode("utf-8", "replace")
