@@ -1,0 +1,83 @@
+"""WordPiece: a word becomes the longest token that begins it, then the longest that continues it, and so on (BERT)."""
+
+from __future__ import annotations
+
+from cygnet._core._wordpiece import BertLane, WordPieces
+from cygnet.errors import TokenizerError
+from cygnet.tokenizers.components import Normalizer, Piece, PreTokenizer
+from cygnet.tokenizers.json_fields import Fields, read_vocab
+from cygnet.tokenizers.normalizers import BertNormalizer
+from cygnet.tokenizers.pretokenizers import BertPreTokenizer
+
+# Scratch memory of a lane holds one word: absurd limits would only cost memory.
+MAX_LANE_CHARS = 1 << 16
+
+
+class WordPiece:
+    """Vocabulary of word beginnings and continuations.
+
+    Parameters
+    ----------
+    vocab : dict of str -> int
+    unk_token : str
+        What a word becomes that the tokens do not cover; must be in the vocabulary for texts that need it.
+    continuing_subword_prefix : str
+        Beginning of the tokens that continue a word.
+    max_input_chars_per_word : int
+        Longer words are unknown.
+
+    Examples
+    --------
+    >>> WordPiece({"[UNK]": 0, "un": 1, "##happ": 2, "##y": 3}).tokenize("unhappy")
+    [(1, 0, 2), (2, 2, 6), (3, 6, 7)]
+    """
+
+    def __init__(
+        self, vocab: dict[str, int], unk_token: str = "[UNK]", continuing_subword_prefix: str = "##", max_input_chars_per_word: int = 100
+    ):
+        self.vocab = vocab
+        self.names = {i: t for t, i in vocab.items()}
+        self.vocab_size = len(vocab)
+        self.unk_token = unk_token
+        self.continuing_subword_prefix = continuing_subword_prefix
+        self.max_input_chars_per_word = max_input_chars_per_word
+        self.pieces = WordPieces(vocab, unk_token, continuing_subword_prefix, max_input_chars_per_word)
+
+    def tokenize(self, text: str) -> list[Piece]:
+        """Pieces of a word.
+
+        Raises
+        ------
+        TokenizerError
+            Where the word is unknown and the vocabulary has no unknown token.
+        """
+        found = self.pieces.pieces(text)
+        if found is not None:
+            return found
+        unknown = self.vocab.get(self.unk_token)
+        if unknown is None:
+            raise TokenizerError(f"model.unk_token {self.unk_token!r} is not in the vocabulary, and the word {text[:40]!r} is unknown")
+        return [(unknown, 0, len(text))]
+
+    def token_to_id(self, token: str) -> int | None:
+        return self.vocab.get(token)
+
+    def id_to_token(self, token_id: int) -> str | None:
+        return self.names.get(token_id)
+
+    def fast_lane(self, normalizer: Normalizer | None, pre_tokenizer: PreTokenizer | None) -> BertLane | None:
+        if type(normalizer) is not BertNormalizer or type(pre_tokenizer) is not BertPreTokenizer:
+            return None
+        if self.max_input_chars_per_word > MAX_LANE_CHARS:
+            return None
+        return BertLane(self.pieces, normalizer.clean_text, normalizer.handle_chinese_chars, normalizer.strip_accents, normalizer.lowercase)
+
+
+def from_fields(fields: Fields) -> WordPiece:
+    """WordPiece from its object in tokenizer.json."""
+    return WordPiece(
+        read_vocab(fields.get("vocab", dict), f"{fields.where}.vocab"),
+        fields.string("unk_token", "[UNK]"),
+        fields.string("continuing_subword_prefix", "##"),
+        fields.size("max_input_chars_per_word", 100),
+    )
