@@ -28,7 +28,10 @@ cdef class Lane:
         return Workspace()
 
     cdef int encode(self, Workspace space, const uint8_t *text, size_t length, bint first) noexcept nogil:
-        """Appends the ids of a stretch of valid UTF-8 to space.ids; first: it begins the whole text. 0, or -1 out of memory."""
+        """Appends the ids of a stretch of valid UTF-8 to space.ids; first: it begins the whole text.
+
+        0 for success, 1 where this text must go stage by stage, -1 out of memory.
+        """
         return 0
 
 
@@ -120,7 +123,7 @@ cdef class Runner:
         self.numbers = list(range(vocab_size))
 
     def ids(self, str text):
-        """Ids of a text that holds no lone surrogate.
+        """Ids of a text that holds no lone surrogate; None where the lane leaves the text to the stages.
 
         Raises
         ------
@@ -134,9 +137,9 @@ cdef class Runner:
         with nogil:
             failed = self.run(space, <const uint8_t *> data, length)
         try:
-            if failed:
+            if failed < 0:
                 raise MemoryError
-            return self.as_list(space)
+            return None if failed else self.as_list(space)
         finally:
             self.spaces.append(space)
 
@@ -151,11 +154,14 @@ cdef class Runner:
         cdef const uint8_t *begin = text
         cdef const uint8_t *at
         cdef Py_ssize_t which = -1
+        cdef int failed
         space.ids.size = 0
         while begin < end:
             at = self.marks.find(begin, end, &which)
-            if at > begin and self.lane.encode(space, begin, at - begin, begin == text):
-                return -1
+            if at > begin:
+                failed = self.lane.encode(space, begin, at - begin, begin == text)
+                if failed:
+                    return failed
             if at == end:
                 break
             if cyg_ids_push(&space.ids, self.marks.id_of[which]):

@@ -42,6 +42,21 @@ def is_bert_punctuation(Py_UCS4 character):
     return bool(cyg_is_bert_punctuation(character))
 
 
+def bert_punctuation_set():
+    """Every character of is_bert_punctuation() as the inside of a regular expression's [...]."""
+    cdef uint32_t code, start
+    cdef list out = []
+    code = 0
+    while code < 0x110000:
+        start = code
+        while code < 0x110000 and cyg_is_bert_punctuation(code):
+            code += 1
+        if code > start:
+            out.append(f"\\U{start:08X}-\\U{code - 1:08X}")
+        code += 1
+    return "".join(out)
+
+
 def lower(Py_UCS4 character):
     """Full lower-case mapping of one character, a string (Unicode 17.0)."""
     return "i\u0307" if character == 0x130 else chr(cyg_lower(character))

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import regex
 
+from cygnet._core._unicode import bert_punctuation_set
 from cygnet.tokenizers.aligned import AlignedText
 from cygnet.tokenizers.byte_alphabet import BYTE_TO_CHAR
 from cygnet.tokenizers.components import PreTokenizer
@@ -30,7 +31,6 @@ Psalter_Pahlavi Rejang Runic Samaritan Saurashtra Sharada Shavian Siddham SignWr
 Syloti_Nagri Syriac Tagalog Tagbanwa Tai_Le Tai_Tham Tai_Viet Takri Tangsa Tangut Thaana Tibetan Tifinagh Tirhuta Toto Ugaritic Vai Vithkuqi
 Wancho Warang_Citi Yezidi Yi Zanabazar_Square
 """.split()
-PUNCTUATION = r"!-/:-@\[-`{-~\p{P}"
 
 
 class Split:
@@ -68,8 +68,14 @@ def whitespace_split() -> Split:
     return Split(regex.compile(rf"[{SPACE}]"), "Removed")
 
 
+@lru_cache(maxsize=1)
+def punctuation_pattern() -> regex.Pattern:
+    """One character that counts as punctuation: ASCII symbols, and the categories P as Unicode 8.0 had them."""
+    return regex.compile(f"[{bert_punctuation_set()}]")
+
+
 def punctuation(behaviour: str = "Isolated") -> Split:
-    return Split(regex.compile(rf"[{PUNCTUATION}]"), behaviour)
+    return Split(punctuation_pattern(), behaviour)
 
 
 def digits(individual: bool = False) -> Split:
