@@ -57,7 +57,7 @@ def choose(path: Path, head: bytes) -> tuple[str, str]:
     if SENTENCEPIECE.match(head):
         return "sentencepiece_loader", "load"
     if path.suffix == ".txt":
-        return "legacy_loader", "load_vocab_txt"
+        return "vocab_txt_loader", "load"
     raise TokenizerError(f"{path} is of no known kind of tokenizer file")
 
 
