@@ -41,20 +41,21 @@ cdef cyg_kv_kind kind_of(const uint8_t[:, ::1] blocks, int64_t keys, int64_t dim
     return CYG_KV_F16
 
 
-cdef int place(const float[:, :, :] x, int64_t *token, int64_t *head, what) except -1:
-    """Strides in elements of x (T, H, D)."""
+cdef int place(const float[:, :, :] x, int64_t *first, int64_t *second, what) except -1:
+    """Strides in elements of the first two axes; the last one must be contiguous."""
     want(x.shape[2] <= 1 or x.strides[2] == 4, f"{what} must be contiguous along the last axis")
     want(x.strides[0] % 4 == 0 and x.strides[1] % 4 == 0, f"{what}: strides must be multiples of four bytes")
-    token[0], head[0] = x.strides[0] // 4, x.strides[1] // 4
+    first[0], second[0] = x.strides[0] // 4, x.strides[1] // 4
     return 0
 
 
 def attention(const float[:, :, :] query, const uint8_t[:, ::1] blocks, int64_t keys, float[:, :, :] out, *, float scale, float softcap=0.0,
               bint causal=False, int64_t window=0, int64_t first_query=0, const float[:, ::1] relative=None, int64_t relative_zero=0,
-              const float[:, ::1] key_bias=None, const float[:, :, ::1] bias=None, isa=None):
+              const float[::1] key_bias=None, const float[:, :, :] bias=None, isa=None):
     """out (T, H, D) = attention of query (T, H, D) over the first `keys` keys of blocks (as store_kv writes them).
 
-    relative (H, n) holds the bias of distance (key position - query position) d at relative_zero + d; key_bias (H, K); bias (H, T, K).
+    relative (H, n) holds the bias of distance (key position - query position) d at relative_zero + d; key_bias (K); bias (H, T, K), where
+    an axis repeated by numpy.broadcast_to costs nothing.
     """
     cdef const cyg_kernels *table = kernels_of(isa)
     cdef cyg_attention share
@@ -80,11 +81,12 @@ def attention(const float[:, :, :] query, const uint8_t[:, ::1] blocks, int64_t 
              f"attention: relative must hold the distances {-behind} to {ahead}")
         share.relative, share.relative_stride = &relative[0, 0] + relative_zero, relative.shape[1]
     if key_bias is not None and keys:
-        want(key_bias.shape[0] == heads and key_bias.shape[1] == keys, "attention: key_bias must be (heads, keys)")
-        share.key_bias, share.key_bias_stride = &key_bias[0, 0], keys
+        want(key_bias.shape[0] == keys, "attention: key_bias must have one element a key")
+        share.key_bias = &key_bias[0]
     if bias is not None and keys:
         want(bias.shape[0] == heads and bias.shape[1] == tokens and bias.shape[2] == keys, "attention: bias must be (heads, tokens, keys)")
-        share.bias, share.bias_head_stride, share.bias_token_stride = &bias[0, 0, 0], tokens * keys, keys
+        place(bias, &share.bias_head_stride, &share.bias_token_stride, "bias")
+        share.bias = &bias[0, 0, 0]
     share.q, share.out = &query[0, 0, 0], &out[0, 0, 0]
     share.keys, share.first_query, share.tokens, share.heads, share.head_dim = keys, first_query, tokens, <int> heads, <int> dim
     share.scale, share.softcap, share.causal, share.window = scale, softcap, causal, window

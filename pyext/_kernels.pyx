@@ -132,11 +132,19 @@ def gate(activation, const float[:, :] gate, const float[:, :] up, float[:, :] o
                          gate.shape[1], <float *> base(out), row_stride(out, "out"))
 
 
-def rotate(float[:, :] x, const float[::1] cos, const float[::1] sin, bint interleaved, isa=None):
-    """Rotates the first 2 R features of each row of x (H, D) in place by cos, sin (R)."""
-    want(cos.shape[0] == sin.shape[0] and 2 * cos.shape[0] <= x.shape[1], "rotate: cos and sin need one entry for each pair of features")
-    if cos.shape[0]:
-        kernels_of(isa).rotate(<float *> base(x), x.shape[0], row_stride(x, "x"), cos.shape[0], interleaved, &cos[0], &sin[0])
+def rotate(float[:, :, :] x, const float[:, ::1] cos, const float[:, ::1] sin, bint interleaved, isa=None):
+    """Rotates the first 2 R features of each head of x (T, H, D) in place by the token's cos, sin (T, R)."""
+    cdef const cyg_kernels *table = kernels_of(isa)
+    cdef int64_t half = cos.shape[1], stride = x.strides[1] // FLOAT_BYTES, token
+    want(cos.shape[0] == sin.shape[0] == x.shape[0] and cos.shape[1] == sin.shape[1] and 2 * half <= x.shape[2],
+         "rotate: cos and sin need one row a token and one entry a pair of features")
+    want(x.shape[2] <= 1 or x.strides[2] == FLOAT_BYTES, "rotate: x must be contiguous along the last axis")
+    want(x.strides[1] % FLOAT_BYTES == 0, "rotate: strides must be multiples of four bytes")
+    if half == 0 or x.shape[1] == 0:
+        return
+    with nogil:
+        for token in range(x.shape[0]):
+            table.rotate(&x[token, 0, 0], x.shape[1], stride, half, interleaved, &cos[token, 0], &sin[token, 0])
 
 
 def axpy(float a, const float[::1] x, float[::1] y, isa=None):

@@ -156,7 +156,19 @@ def allowed_keys(queries, keys, *, causal=False, window=None, first_query=None):
 
 
 def attention(
-    query, key, value, *, scale=None, softcap=None, causal=False, window=None, first_query=None, mask=None, bias=None, slopes=None, probabilities=False
+    query,
+    key,
+    value,
+    *,
+    scale=None,
+    softcap=None,
+    causal=False,
+    window=None,
+    first_query=None,
+    mask=None,
+    bias=None,
+    slopes=None,
+    probabilities=False,
 ):
     """Scaled dot-product attention (Vaswani et al. 2017) with every switch the kernels know.
 
