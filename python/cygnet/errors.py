@@ -47,3 +47,7 @@ class CacheFull(CygnetError, MemoryError):
 
 class Cancelled(CygnetError):
     """The work was stopped by its cancel flag."""
+
+
+class DecodingError(CygnetError, RuntimeError):
+    """No token can follow: all are barred, or the logits are not numbers."""

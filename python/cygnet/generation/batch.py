@@ -1,0 +1,72 @@
+"""One step of many tasks: their feeds in one ragged forward pass, their logits back to each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cygnet.generation.engine_protocol import Engine
+from cygnet.generation.tasks import ALL, LAST, NONE, Feed, Task
+
+
+def run_step(engine: Engine, tasks: Sequence[Task], budget: int, failed=None) -> None:
+    """Feeds every task once and lets it advance.
+
+    Parameters
+    ----------
+    engine : Engine
+    tasks : sequence of Task
+        Earlier ones get prompt budget first.
+    budget : int
+        Prompt tokens of this pass, over all tasks.
+    failed : function of Task and Exception, or None
+        Told when a task's own code raises; without it the error leaves this function.
+
+    Raises
+    ------
+    Exception
+        Whatever engine.forward raises; then no task has advanced.
+    """
+    planned: list[tuple[Task, list[Feed]]] = []
+    for task in tasks:
+        try:
+            feeds = task.plan(budget)
+        except Exception as error:
+            if failed is None:
+                raise
+            failed(task, error)
+            continue
+        if feeds:
+            planned.append((task, feeds))
+            budget -= sum(len(feed.ids) for feed in feeds if len(feed.ids) > 1)
+            budget = max(budget, 0)
+    if not planned:
+        return
+    feeds = [feed for _, own in planned for feed in own]
+    logits = engine.forward([(feed.sequence, feed.ids) for feed in feeds], rows=_rows(feeds))
+    first = 0
+    for task, own in planned:
+        count = sum(map(_row_count, own))
+        try:
+            task.advance(logits[first : first + count])
+        except Exception as error:
+            if failed is None:
+                raise
+            failed(task, error)
+        first += count
+
+
+def _row_count(feed: Feed) -> int:
+    return len(feed.ids) if feed.rows == ALL else 0 if feed.rows == NONE else 1
+
+
+def _rows(feeds: list[Feed]) -> str | list[bool]:
+    """The forward pass's `rows`: a word if one fits all feeds, else a flag for each token."""
+    kinds = {feed.rows for feed in feeds}
+    if len(kinds) == 1:
+        return kinds.pop()
+    flags = []
+    for feed in feeds:
+        flags += [feed.rows == ALL] * len(feed.ids)
+        if feed.rows == LAST:
+            flags[-1] = True
+    return flags

@@ -1,0 +1,49 @@
+"""The conformance operations that choose tokens, answered by cygnet: `logits` and `beam_search`."""
+
+from __future__ import annotations
+
+import numpy as np
+from cygnet._core._processors import History, Processors, force
+from cygnet._core._sampling import Sampler
+
+_NEUTRAL = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "typical_p": 1.0, "epsilon_cutoff": 0.0, "eta_cutoff": 0.0}
+
+
+def logits(inputs, params):
+    """A processor, or a chain of them, on (B, V) logits with (B, n) history."""
+    rows = np.array(inputs["logits"], np.float32, order="C")
+    for step in params["steps"] if params["processor"] == "chain" else [params]:
+        for row, ids in zip(rows, inputs["ids"], strict=True):
+            _process(row, ids.tolist(), step)
+    weights = np.exp(rows.astype(np.float64) - rows.max(-1, keepdims=True))
+    return {"logits": rows, "probs": weights / weights.sum(-1, keepdims=True)}
+
+
+def _process(row, ids, step):
+    kind = step["processor"]
+    if kind == "forced_eos":
+        if len(ids) == step["max_length"] - 1:
+            force(row, step["eos_token_id"])
+    elif kind in _PROCESSORS:
+        prompt, options = _PROCESSORS[kind](step, len(ids))
+        history = History(ids[:prompt])
+        for token in ids[prompt:]:
+            history.append(token)
+        Processors(**options).apply(row, history)
+    else:
+        name = {"typical": "typical_p"}.get(kind, kind)
+        value = step["epsilon"] if "epsilon" in step else step[name]
+        Sampler(**{**_NEUTRAL, name: value}, min_tokens_to_keep=step.get("min_tokens_to_keep", 1)).filter(row)
+
+
+# For each processor: how much of the history is prompt, and the options.
+_PROCESSORS = {
+    "repetition_penalty": lambda p, n: (n, {"repetition_penalty": p["penalty"]}),
+    "frequency_presence": lambda p, n: (0, {"frequency_penalty": p["frequency"], "presence_penalty": p["presence"]}),
+    "no_repeat_ngram": lambda p, n: (n, {"no_repeat_ngram_size": p["size"]}),
+    "bad_words": lambda p, n: (n, {"bad_words": p["bad_words_ids"]}),
+    "suppress": lambda p, n: (n, {"suppress": p["tokens"]}),
+    "min_length": lambda p, n: (0, {"min_new_tokens": p["min_length"], "end_ids": p["eos_token_id"]}),
+    "min_new_tokens": lambda p, n: (p["prompt_length"], {"min_new_tokens": p["min_new_tokens"], "end_ids": p["eos_token_id"]}),
+    "sequence_bias": lambda p, n: (n, {"bias": [(tuple(ids), value) for ids, value in p["bias"]]}),
+}
