@@ -1,6 +1,7 @@
 """The NumPy reference behind the interface of the conformance checker: `--adapter reference_adapter:load`."""
 
 import numpy as np
+
 from cygnet.architectures.registry import load_spec
 from cygnet.architectures.spec import Task
 from cygnet.reference import ops
@@ -17,7 +18,7 @@ class Adapter:
 
     def forward(self, input_ids=None, attention_mask=None, token_type_ids=None, decoder_input_ids=None, pixel_values=None):
         if pixel_values is not None:
-            outputs, masks, width = self.model.forward(list(pixel_values)), None, None
+            outputs, masks = self.model.forward(list(pixel_values)), None
         else:
             masks = (np.ones_like(input_ids) if attention_mask is None else np.asarray(attention_mask)).astype(bool)
             rows = [ids[mask].tolist() for ids, mask in zip(input_ids, masks, strict=True)]
@@ -36,7 +37,7 @@ class Adapter:
         if self.spec.task is Task.QUESTION_ANSWERING:
             logits = result.pop("logits")
             result["start_logits"], result["end_logits"] = logits[..., 0], logits[..., 1]
-        elif self.spec.family == "electra" and self.spec.task is Task.TOKEN_CLASSIFICATION and len(self.spec.labels) == 0:
+        elif self.spec.task is Task.REPLACED_TOKEN_DETECTION:
             result["logits"] = result["logits"][..., 0]
         return result
 

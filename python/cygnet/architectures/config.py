@@ -91,6 +91,11 @@ class Config(Mapping):
         value = self.values_by_key.get(key)
         return default if value is None else value
 
+    def nullable(self, key, default):
+        """The value, where null means null and only an absent key means `default`."""
+        self.read.add(key)
+        return self.values_by_key.get(key, default)
+
     def first(self, *keys, default=None):
         """The value of the first of several spellings that is present."""
         found = [value for value in (self.get(key) for key in keys) if value is not None]
@@ -132,8 +137,7 @@ class Config(Mapping):
         if unknown and not ignore_unknown:
             listed = ", ".join(f"{key} = {str(value)[:60]}" for key, value in sorted(unknown.items()))
             raise UnsupportedModel(
-                f"config of {self.name}: unknown settings that may change the results: {listed}; "
-                "if they do not, load with ignore_unknown_config=True"
+                f"config of {self.name}: unknown settings that may change the results: {listed}; if they do not, load with ignore_unknown_config=True"
             )
 
 

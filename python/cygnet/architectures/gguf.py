@@ -202,8 +202,14 @@ def _with_frequencies(stack, factors):
     for layer in stack.layers:
         positions = layer.attention.positions
         if isinstance(positions, Rotary):
-            scaling = RopeScaling("longrope", factor=1.0, original_max_positions=positions.max_positions, attention_factor=1.0,
-                                  short_factor=factors, long_factor=factors)
+            scaling = RopeScaling(
+                "longrope",
+                factor=1.0,
+                original_max_positions=positions.max_positions,
+                attention_factor=1.0,
+                short_factor=factors,
+                long_factor=factors,
+            )
             positions = replace(positions, scaling=scaling)
         layers.append(replace(layer, attention=replace(layer.attention, positions=positions)))
     return replace(stack, layers=tuple(layers))
@@ -223,7 +229,9 @@ def _stack_rows(spec, s, source, config):
         Row(at + "attention.output", "blk.{i}.attn_output", bias=None),
         Row(at + "attention.query_norm", "blk.{i}.attn_q_norm", _norm_of(source, "q", attention.heads), bias=None),
         Row(at + "attention.key_norm", "blk.{i}.attn_k_norm", _norm_of(source, "k", attention.kv_heads), bias=None),
-        Row(at + "attention_norm", ("blk.{i}.attn_norm_2", "blk.{i}.attn_norm", "blk.{i}.attn_output_norm", "blk.{i}.post_attention_norm"), bias=None),
+        Row(
+            at + "attention_norm", ("blk.{i}.attn_norm_2", "blk.{i}.attn_norm", "blk.{i}.attn_output_norm", "blk.{i}.post_attention_norm"), bias=None
+        ),
         Row(at + "ffn_norm", ("blk.{i}.ffn_norm", "blk.{i}.attn_norm", "blk.{i}.layer_output_norm", "blk.{i}.post_ffw_norm"), bias=None),
         Row(at + "attention_post_norm", "blk.{i}.post_attention_norm", bias=None),
         Row(at + "ffn_post_norm", "blk.{i}.post_ffw_norm", bias=None),

@@ -16,11 +16,49 @@ from cygnet.architectures.weights import Source, bind
 from cygnet.errors import FormatError, ModelNotFound, UnsupportedModel
 from cygnet.formats import open_weights
 
-# model_type of config.json -> module of cygnet.architectures.families
+# model_type of config.json -> module of cygnet.architectures.families, and the name of the Family in it where it holds several
 FAMILIES = {
+    "albert": "albert",
     "bert": "bert",
+    "bloom": "bloom",
+    "camembert": "roberta",
+    "cohere": "cohere",
+    "cohere2": "cohere:COHERE2",
+    "deberta-v2": "deberta_v2",
+    "distilbert": "distilbert",
+    "electra": "electra",
+    "falcon": "falcon",
+    "gemma": "gemma",
+    "gemma2": "gemma:GEMMA2",
+    "gemma3_text": "gemma:GEMMA3",
     "gpt2": "gpt2",
+    "gpt_bigcode": "gpt_bigcode",
+    "gpt_neo": "gpt_neo",
+    "gpt_neox": "gpt_neox",
+    "gptj": "gptj",
+    "granite": "granite",
     "llama": "llama",
+    "mistral": "mistral",
+    "mixtral": "mistral:MIXTRAL",
+    "modernbert": "modernbert",
+    "mpnet": "mpnet",
+    "mpt": "mpt",
+    "nomic_bert": "nomic_bert",
+    "olmo": "olmo",
+    "olmo2": "olmo:OLMO2",
+    "opt": "opt",
+    "phi": "phi",
+    "phi3": "phi3",
+    "qwen2": "qwen",
+    "qwen2_moe": "qwen:QWEN2_MOE",
+    "qwen3": "qwen:QWEN3",
+    "qwen3_moe": "qwen:QWEN3_MOE",
+    "roberta": "roberta",
+    "smollm3": "smollm3",
+    "stablelm": "stablelm",
+    "starcoder2": "starcoder2",
+    "vit": "vit",
+    "xlm-roberta": "roberta",
 }
 
 
@@ -46,7 +84,8 @@ def family_of(model_type):
     """The Family of a model_type; UnsupportedModel lists the known ones."""
     if model_type not in FAMILIES:
         raise UnsupportedModel(f"model_type {model_type!r} is not supported; known are {', '.join(sorted(FAMILIES))}")
-    return importlib.import_module(f"cygnet.architectures.families.{FAMILIES[model_type]}").FAMILY
+    module, _, name = FAMILIES[model_type].partition(":")
+    return getattr(importlib.import_module(f"cygnet.architectures.families.{module}"), name or "FAMILY")
 
 
 def task_of(family, config):
@@ -90,10 +129,10 @@ def resolve(config, weights, generation=None, *, task=None, ignore_unknown_confi
 
     Examples
     --------
-    >>> resolve({"model_type": "lstm"}, {})
+    >>> resolve({"model_type": "lstm"}, {})  # doctest: +ELLIPSIS
     Traceback (most recent call last):
         ...
-    cygnet.errors.UnsupportedModel: model_type 'lstm' is not supported; known are bert, gpt2, llama
+    cygnet.errors.UnsupportedModel: model_type 'lstm' is not supported; known are ...
     """
     from_gguf = getattr(weights, "kind", None) == "gguf"
     model_type = gguf.model_type_of(weights) if from_gguf else config.get("model_type")

@@ -44,6 +44,7 @@ class Task(Enum):
     QUESTION_ANSWERING = "question-answering"
     MASKED_LM = "masked-lm"
     IMAGE_CLASSIFICATION = "image-classification"
+    REPLACED_TOKEN_DETECTION = "replaced-token-detection"  # one logit a token (ELECTRA's discriminator)
 
 
 class NormKind(Enum):

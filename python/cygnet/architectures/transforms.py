@@ -11,6 +11,7 @@ from math import prod
 import numpy as np
 
 from cygnet.formats.tensor import Tensor
+from cygnet.reference.ops import layer_norm
 
 
 class ShapeMismatch(ValueError):
@@ -187,6 +188,17 @@ def per_head(heads):
         for tensor in tensors:
             _same(reshaped(tensor, tensor.shape[-1:]), shape)
         return Computed((heads, *shape), lambda: np.stack([tensor.to_float32().reshape(shape) for tensor in tensors]), tensors)
+
+    return transform
+
+
+def layer_normed(eps):
+    """A table and the weight and bias of the LayerNorm that always stands behind it (DeBERTa's relative positions)."""
+
+    def transform(tensors, part, shape):
+        table, weight, bias = tensors
+        _same(table, shape)
+        return Computed(shape, lambda: layer_norm(table.to_float32(), weight.to_float32(), bias.to_float32(), eps), tensors)
 
     return transform
 

@@ -45,24 +45,34 @@ class Row:
         Our name without `.weight` or `.bias`; `{s}` stands for the stack, `{i}` for the layer, `{e}` for the expert.
     source : str or tuple of str
         Their name, or several of which the first present one is taken. `*` stands for weight or bias where they are not set off by a
-        dot; `{h}` runs over all numbers present, whose tensors go to the transform together. Empty: no file holds the tensor.
+        dot; `{h}` runs over all numbers present, whose tensors go to the transform together; a trailing `!` says that the name is whole as it
+        stands. Empty: no file holds the tensor.
     transform : callable
         From cygnet.architectures.transforms.
     bias : bool, str, tuple of str or None
         Whether the file must hold a bias (None: it may), or the bias's own full name, or several of which the first present one is taken.
+    also : tuple of str
+        Full names of further tensors that the transform needs.
     """
 
     ours: str
     source: str | tuple = ()
     transform: Callable = plain
     bias: bool | str | tuple | None = True
+    also: tuple = ()
 
     def names(self, part):
         """Full source names to look for, with their placeholders."""
         if part == "bias" and isinstance(self.bias, (str, tuple)):
             return (self.bias,) if isinstance(self.bias, str) else self.bias
         alternatives = (self.source,) if isinstance(self.source, str) else self.source
-        return tuple(name.replace("*", part) if "*" in name or not part else f"{name}.{part}" for name in alternatives)
+        return tuple(_whole(name, part) for name in alternatives)
+
+
+def _whole(name, part):
+    if name.endswith("!") or not part:
+        return name.removesuffix("!")
+    return name.replace("*", part) if "*" in name else f"{name}.{part}"
 
 
 class Source(Mapping):
@@ -205,6 +215,9 @@ def _row(table, module):
 def _find(row, part, places, source):
     """Source names that make up one tensor; empty where none is needed, None where one is missing."""
     names = row.names(part)
+    if row.also:
+        together = [pattern.format(**places) for pattern in (*names, *row.also)]
+        return together if all(name in source for name in together) else None
     for pattern in names:
         if "{h}" in pattern:
             several = [pattern.format(**places, h=0)]

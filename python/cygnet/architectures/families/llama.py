@@ -37,31 +37,36 @@ def norm_rows(bias=False):
     )
 
 
-def heads(config):
-    """(heads, key/value heads, size of a head)."""
+def heads(config, size=None):
+    """(heads, key/value heads, size of a head); `size` is the family's own where the config gives none."""
     count = config["num_attention_heads"]
-    return count, config.get("num_key_value_heads", count), config.get("head_dim", config["hidden_size"] // count)
+    return count, config.get("num_key_value_heads", count), config.get("head_dim", size or config["hidden_size"] // count)
 
 
-def attention_spec(config, *, theta=10000.0, window=None, **fields):
+def attention_spec(config, *, theta=10000.0, head_dim=None, partial=1.0, **fields):
     """Causal attention with rotary positions; `fields` overrides."""
-    count, kv, size = heads(config)
-    values = dict(heads=count, kv_heads=kv, head_dim=size, scale=size**-0.5, mask=Mask.CAUSAL, window=window)
-    values["positions"] = fields.pop("positions") if "positions" in fields else rotary(config, size, theta=theta)
-    return AttentionSpec(**values, **fields)
+    count, kv, size = heads(config, head_dim)
+    values = dict(heads=count, kv_heads=kv, head_dim=size, scale=size**-0.5, mask=Mask.CAUSAL)
+    if "positions" not in fields:
+        values["positions"] = rotary(config, size, theta=theta, partial=partial)
+    return AttentionSpec(**{**values, **fields})
 
 
-def layer_spec(config, attention, *, placement=Placement.PRE, act="silu", eps=1e-6, **fields):
-    """A layer with RMSNorm and a gated feed-forward."""
-    ffn = fields.pop("ffn", None) or FeedForwardSpec(config["intermediate_size"], config.activation("hidden_act", act), gated=True)
-    return LayerSpec(attention, ffn, NormSpec(NormKind.RMS, config.get("rms_norm_eps", eps)), placement, **fields)
+def rms(config, eps=1e-6):
+    """RMSNorm."""
+    return NormSpec(NormKind.RMS, config.get("rms_norm_eps", eps))
+
+
+def layer_spec(config, attention, *, placement=Placement.PRE, act="silu", norm=None, ffn=None, **fields):
+    """A layer with RMSNorm and a gated feed-forward, unless others are given."""
+    ffn = ffn or FeedForwardSpec(config["intermediate_size"], config.activation("hidden_act", act), gated=True)
+    return LayerSpec(attention, ffn, norm or rms(config), placement, **fields)
 
 
 def windows(config, default=None):
-    """The window of each layer: none, sliding_window everywhere, or where layer_types says so."""
-    count = config["num_hidden_layers"]
-    size = config.get("sliding_window", default)
-    types = layer_types(config, count, lambda index: "sliding_attention" if size else "full_attention")
+    """The window of each layer: sliding_window everywhere, or where layer_types says so."""
+    count, size = config["num_hidden_layers"], config.nullable("sliding_window", default)
+    types = layer_types(config, count, lambda index: "sliding_attention")
     return [size if kind == "sliding_attention" else None for kind in types]
 
 
