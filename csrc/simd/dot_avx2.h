@@ -12,13 +12,12 @@
 #define F32_DEPTH 256
 #define F32_WIDE 4
 #define F32_SIDE(rows) ((rows) == 1 ? 4 : (rows) == 2 ? 2 : 1)
-#ifndef INT_ROWS
 #define INT_ROWS 4
 #define INT_TILES TILES_4
-#endif
 #define INT_DEPTH 32
 
 #define DOT_FLIP 0
+#define DOT_STEPS UNROLL
 
 typedef struct { __m256i magnitude, codes; } dot8_weights;
 typedef __m256i dot4_weights;
@@ -42,7 +41,9 @@ CYG_INLINE dot8_sum dot8_start(int32_t q_sum) {
 }
 CYG_INLINE dot8_sum dot8_step(dot8_sum sum, dot8_weights w, dot_codes q) {
     const __m256i pairs = _mm256_maddubs_epi16(w.magnitude, _mm256_sign_epi8(q, w.codes));
-    return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+    IN_ORDER(sum);
+    return sum;
 }
 CYG_INLINE vf dot8_end(dot8_sum sum) { return _mm256_cvtepi32_ps(sum); }
 
@@ -55,7 +56,11 @@ CYG_INLINE dot4_sum dot4_start(int32_t offset) {
     (void)offset;
     return _mm256_setzero_si256();
 }
-CYG_INLINE dot4_sum dot4_step(dot4_sum sum, dot4_weights w, dot_codes q) { return _mm256_add_epi16(sum, _mm256_maddubs_epi16(w, q)); }
+CYG_INLINE dot4_sum dot4_step(dot4_sum sum, dot4_weights w, dot_codes q) {
+    sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(w, q));
+    IN_ORDER(sum);
+    return sum;
+}
 CYG_INLINE vf dot4_end(dot4_sum sum, int32_t offset) {
     return _mm256_cvtepi32_ps(_mm256_add_epi32(_mm256_madd_epi16(sum, _mm256_set1_epi16(1)), _mm256_set1_epi32(offset)));
 }

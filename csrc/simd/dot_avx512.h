@@ -12,11 +12,12 @@
 #define F32_DEPTH 256
 #define F32_WIDE 4
 #define F32_SIDE(rows) ((rows) == 1 ? 4 : 2)
-#define INT_ROWS 6
-#define INT_TILES TILES_6
+#define INT_ROWS 8
+#define INT_TILES TILES_8
 #define INT_DEPTH 32
 
 #define DOT_FLIP 0
+#define DOT_STEPS UNROLL
 
 typedef struct { __m512i magnitude; __mmask64 negative; } dot8_weights;
 typedef __m512i dot4_weights;
@@ -40,7 +41,9 @@ CYG_INLINE dot8_sum dot8_start(int32_t q_sum) {
 }
 CYG_INLINE dot8_sum dot8_step(dot8_sum sum, dot8_weights w, dot_codes q) {
     const __m512i signed_q = _mm512_mask_sub_epi8(q, w.negative, _mm512_setzero_si512(), q);
-    return _mm512_add_epi32(sum, _mm512_madd_epi16(_mm512_maddubs_epi16(w.magnitude, signed_q), _mm512_set1_epi16(1)));
+    sum = _mm512_add_epi32(sum, _mm512_madd_epi16(_mm512_maddubs_epi16(w.magnitude, signed_q), _mm512_set1_epi16(1)));
+    IN_ORDER(sum);
+    return sum;
 }
 CYG_INLINE vf dot8_end(dot8_sum sum) { return _mm512_cvtepi32_ps(sum); }
 
@@ -53,7 +56,11 @@ CYG_INLINE dot4_sum dot4_start(int32_t offset) {
     (void)offset;
     return _mm512_setzero_si512();
 }
-CYG_INLINE dot4_sum dot4_step(dot4_sum sum, dot4_weights w, dot_codes q) { return _mm512_add_epi16(sum, _mm512_maddubs_epi16(w, q)); }
+CYG_INLINE dot4_sum dot4_step(dot4_sum sum, dot4_weights w, dot_codes q) {
+    sum = _mm512_add_epi16(sum, _mm512_maddubs_epi16(w, q));
+    IN_ORDER(sum);
+    return sum;
+}
 CYG_INLINE vf dot4_end(dot4_sum sum, int32_t offset) {
     return _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_madd_epi16(sum, _mm512_set1_epi16(1)), _mm512_set1_epi32(offset)));
 }

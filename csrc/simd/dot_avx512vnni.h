@@ -12,13 +12,12 @@
 #define F32_DEPTH 256
 #define F32_WIDE 4
 #define F32_SIDE(rows) ((rows) == 1 ? 4 : 2)
-#ifndef INT_ROWS
 #define INT_ROWS 8
 #define INT_TILES TILES_8
-#endif
 #define INT_DEPTH 32
 
 #define DOT_FLIP 0x80
+#define DOT_STEPS UNROLL
 
 typedef __m512i dot8_weights;
 typedef __m512i dot4_weights;

@@ -17,6 +17,7 @@
 #define INT_DEPTH 32
 
 #define DOT_FLIP 0
+#define DOT_STEPS UNROLL
 
 typedef int8x16_t dot8_weights;
 typedef int8x16_t dot4_weights;

@@ -1,4 +1,4 @@
-/* Integer dot products (simd/tile.h) in portable C. */
+/* Integer dot products (simd/tile.h) in portable C, on floats: a group's sum stays below 32 * 127 * 127 < 2^24, so every step is exact. */
 #ifndef CYG_DOT_H
 #define CYG_DOT_H
 
@@ -16,44 +16,57 @@
 #define INT_DEPTH 32
 
 #define DOT_FLIP 0
+#define DOT_STEPS
 
-typedef struct { int8_t code[VF][4]; } dot8_weights;
+/* Byte j of every four: bits are moved up and down again as the sign must follow. */
+CYG_INLINE vf bytes_of(const uint8_t *w, int j) {
+#if defined(__GNUC__)
+    vm lanes;
+    memcpy(&lanes, w, sizeof lanes);
+    return __builtin_convertvector(lanes << 8 * (3 - j) >> 24, vf);
+#else
+    LANEWISE(vf, (int8_t)w[4 * i + j]);
+#endif
+}
+
+typedef struct { vf step[4]; } dot8_weights;
 typedef dot8_weights dot4_weights;
 typedef const int8_t *dot_codes;
-typedef struct { int32_t lane[VF]; } dot8_sum;
-typedef dot8_sum dot4_sum;
+typedef vf dot8_sum;
+typedef vf dot4_sum;
 
 CYG_INLINE dot_codes dot_codes_of(const int8_t *q) { return q; }
 
 CYG_INLINE dot8_weights dot8_load(const uint8_t *w) {
-    dot8_weights r;
-    memcpy(&r, w, sizeof r);
-    return r;
+    dot8_weights wide;
+    for (int j = 0; j < 4; j++) wide.step[j] = bytes_of(w, j);
+    return wide;
 }
 CYG_INLINE dot8_sum dot8_start(int32_t q_sum) {
     (void)q_sum;
-    return (dot8_sum){{0}};
+    return vf_zero();
 }
 CYG_INLINE dot8_sum dot8_step(dot8_sum sum, dot8_weights w, dot_codes q) {
-    EACH_LANE sum.lane[i] += w.code[i][0] * q[0] + w.code[i][1] * q[1] + w.code[i][2] * q[2] + w.code[i][3] * q[3];
+    for (int j = 0; j < 4; j++) sum = vf_fma(w.step[j], vf_set1(q[j]), sum);
     return sum;
 }
-CYG_INLINE vf dot8_end(dot8_sum sum) { LANEWISE(vf, (float)sum.lane[i]); }
+CYG_INLINE vf dot8_end(dot8_sum sum) { return sum; }
 
 CYG_INLINE void dot4_load(const uint8_t *w, dot4_weights *low, dot4_weights *high) {
-    EACH_LANE {
-        for (int j = 0; j < 4; j++) {
-            low->code[i][j] = w[4 * i + j] & 15;
-            high->code[i][j] = w[4 * i + j] >> 4;
-        }
+    uint8_t halves[2][4 * VF];
+    for (int i = 0; i < 4 * VF; i++) {
+        halves[0][i] = w[i] & 15;
+        halves[1][i] = w[i] >> 4;
     }
+    *low = dot8_load(halves[0]);
+    *high = dot8_load(halves[1]);
 }
-CYG_INLINE dot4_sum dot4_start(int32_t offset) {
-    (void)offset;
-    return (dot4_sum){{0}};
-}
+CYG_INLINE dot4_sum dot4_start(int32_t offset) { return vf_set1((float)offset); }
 CYG_INLINE dot4_sum dot4_step(dot4_sum sum, dot4_weights w, dot_codes q) { return dot8_step(sum, w, q); }
-CYG_INLINE vf dot4_end(dot4_sum sum, int32_t offset) { LANEWISE(vf, (float)(sum.lane[i] + offset)); }
+CYG_INLINE vf dot4_end(dot4_sum sum, int32_t offset) {
+    (void)offset;
+    return sum;
+}
 
 CYG_INLINE void dot_store_codes(int8_t *q, vf codes) { EACH_LANE q[i] = (int8_t)LANE(codes, i); }
 

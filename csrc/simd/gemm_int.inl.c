@@ -25,7 +25,7 @@ CYG_INLINE void i8_group(int rows, const uint8_t *w, const int8_t *q, int64_t ld
     dot8_sum acc[INT_ROWS][NV];
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < NV; v++) acc[r][v] = dot8_start(q_sum[r * lds]);
-    UNROLL for (int step = 0; step < CYG_GROUP / 4; step++) {
+    DOT_STEPS for (int step = 0; step < CYG_GROUP / 4; step++) {
         dot8_weights wide[NV];
         UNROLL for (int v = 0; v < NV; v++) wide[v] = dot8_load(w + (step * NR + v * VF) * 4);
         UNROLL for (int r = 0; r < rows; r++) {
@@ -41,7 +41,7 @@ CYG_INLINE void i4_group(int rows, int zero, const uint8_t *w, const int8_t *q, 
     dot4_sum acc[INT_ROWS][NV];
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < NV; v++) acc[r][v] = dot4_start(-zero * q_sum[r * lds]);
-    UNROLL for (int step = 0; step < CYG_GROUP / 4; step += 2) {
+    DOT_STEPS for (int step = 0; step < CYG_GROUP / 4; step += 2) {
         dot4_weights low[NV], high[NV];
         UNROLL for (int v = 0; v < NV; v++) dot4_load(w + (step / 2 * NR + v * VF) * 4, &low[v], &high[v]);
         UNROLL for (int r = 0; r < rows; r++) {

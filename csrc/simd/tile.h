@@ -6,6 +6,7 @@
      F32_DEPTH           steps of k, and INT_DEPTH groups, in the block of a panel that stays in the first-level cache
      F32_SIDE(rows)      panels side by side when there are few rows, at most F32_WIDE
      DOT_FLIP            what eight-bit codes are xor-ed with in a panel
+     DOT_STEPS           UNROLL where the steps of a group should be unrolled
 
      dot_codes_of(q)         four activation codes, for every lane
      dot8_load(w)            four eight-bit weights a lane; dot4_load(w, &low, &high): two times four four-bit weights a lane
@@ -28,10 +29,16 @@
 
 #ifdef __GNUC__
 #define PREFETCH(p) __builtin_prefetch(p)
+/* Compilers regroup the integer sums of a whole tile until they no longer fit the registers; this keeps the steps in the order written. */
+#define IN_ORDER(sum) __asm__ volatile("" : "+v"(sum))
 #elif defined(_M_X64)
 #define PREFETCH(p) _mm_prefetch((const char *)(p), _MM_HINT_T0)
 #else
 #define PREFETCH(p) ((void)0)
+#endif
+
+#ifndef IN_ORDER
+#define IN_ORDER(sum) ((void)0)
 #endif
 
 #define PREFETCH_AHEAD 1024 /* bytes */
@@ -42,7 +49,6 @@
 #define TILES_4(X) TILES_2(X) X(3) X(4)
 #define TILES_6(X) TILES_4(X) X(5) X(6)
 #define TILES_8(X) TILES_6(X) X(7) X(8)
-#define TILES_12(X) TILES_8(X) X(9) X(10) X(11) X(12)
-#define TILES_14(X) TILES_12(X) X(13) X(14)
+#define TILES_14(X) TILES_8(X) X(9) X(10) X(11) X(12) X(13) X(14)
 
 #endif
