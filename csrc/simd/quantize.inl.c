@@ -1,8 +1,8 @@
 /* Quantisation: activations to int8 per group at every product, weights to eight or four bits once at load.
 
    Weights are fitted VF groups at a time, one group a lane. Scales and minima are rounded to float16 before codes are made, so that packing them is exact:
-     CYG_I8    scale = max|w| / 127 rounded up to float16: nothing is clipped, and the error stays below half of max(scale, 2^-24), that is, where float16
-               scales run out of bits the result is as fine as storing the weights themselves in float16
+     CYG_I8    scale = max|w| / 127 rounded up to float16: nothing is clipped, and where small scales run out of bits the step grows by at most 2^-24,
+               so that the result is about as fine as the weights themselves would be in float16
      CYG_I4    codes q - 8 in -8..7; of a few scales the one with the least squared error, which for codes c is sum(w c) / sum(c c)
      CYG_I4M   of a few widths of the range the one whose least-squares line through (code, weight) has the least squared error
    then codes are the nearest to the rounded scale and minimum. A group with NaN or infinity gets the scale NaN. */
