@@ -38,7 +38,7 @@ __all__ = [
 
 def _float32(x, what, axes=0):
     """x as a contiguous float32 array of at least `axes` axes."""
-    x = np.ascontiguousarray(x, np.float32)
+    x = np.asarray(x, np.float32, order="C")
     if x.ndim < axes:
         raise OptionError(f"{what} needs at least {axes} axes, its shape is {x.shape}")
     return x
@@ -352,7 +352,8 @@ def rotary(x, positions, *, theta=10000.0, rotary_dim=None, interleaved=False, s
     inverse, factor = rope_frequencies(
         rotary_dim, theta, scaling, max_positions=max_positions, sequence_length=int(positions.max()) + 1 if positions.size else 0
     )
-    cos, sin = rope_angles(np.broadcast_to(positions, (*batch, tokens)).reshape(-1, tokens), inverse, factor)
+    each = np.ascontiguousarray(np.broadcast_to(positions, (*batch, tokens))).reshape(-1, tokens)
+    cos, sin = rope_angles(each, inverse, factor)
     for part, c, s in zip(y.reshape(-1, heads, tokens, dim), cos, sin, strict=True):
         _kernels.rotate(part.transpose(1, 0, 2), c, s, interleaved)
     return y
@@ -361,7 +362,8 @@ def rotary(x, positions, *, theta=10000.0, rotary_dim=None, interleaved=False, s
 def attention(query, key, value, *, scale=None, softcap=None, causal=False, window=None, first_query=None, mask=None, bias=None, slopes=None):
     """Scaled dot-product attention (Vaswani et al. 2017) without a T x T matrix in memory.
 
-    Query head h reads key head h * Hk // H. Scores are scale * q.k, capped, plus ALiBi, plus bias, then masked. A query that may see nothing gives zeros.
+    Query head h reads key head h * Hk // H. Scores are scale * q.k, capped, plus ALiBi, plus bias, then masked. A query that may see nothing
+    gives zeros.
 
     Parameters
     ----------
