@@ -56,6 +56,49 @@ class Adapter:
         mean = (hidden * mask[..., None]).sum(1) / mask.sum(1, keepdims=True)
         return mean / np.linalg.norm(mean, axis=-1, keepdims=True)
 
+    def generate(self, input_ids, attention_mask=None, max_new_tokens=12, num_beams=1, length_penalty=1.0):
+        masks = np.ones_like(input_ids) if attention_mask is None else attention_mask
+        prompts = [ids[mask.astype(bool)].tolist() for ids, mask in zip(input_ids, masks, strict=True)]
+        best = [self._search(prompt, max_new_tokens, num_beams, length_penalty) for prompt in prompts]
+        return ([ids for ids, _ in best], [score for _, score in best]) if num_beams > 1 else [ids for ids, _ in best]
+
+    def _next(self, prompt, prefixes):
+        """Log-probabilities of the next token after each prefix, everything recomputed."""
+        if self.spec.encoder is None:
+            outputs = self.model.forward([prompt + prefix for prefix in prefixes])
+        else:
+            start = self.spec.tokens.decoder_start
+            outputs = self.model.forward([prompt] * len(prefixes), decoder_ids=[[start, *prefix] for prefix in prefixes])
+        return np.stack([ops.log_softmax(output.logits[-1].astype(np.float64)) for output in outputs])
+
+    def _forced(self, step, last):
+        tokens = self.spec.tokens
+        if step == 0 and tokens.forced_bos is not None:
+            return tokens.forced_bos
+        return tokens.forced_eos if step == last else None
+
+    def _search(self, prompt, max_new_tokens, beams, length_penalty):
+        """Greedy for one beam, else the beam search of transformers with early stopping off."""
+        eos = set(self.spec.tokens.eos)
+        running, finished = [([], 0.0)], []
+        for step in range(max_new_tokens):
+            scores = self._next(prompt, [prefix for prefix, _ in running])
+            forced = self._forced(step, max_new_tokens - 1)
+            if forced is not None:
+                scores = np.where(np.arange(scores.shape[1]) == forced, 0.0, -np.inf) + np.zeros_like(scores)
+            totals = (scores + np.array([score for _, score in running])[:, None]).ravel()
+            wanted = 1 if beams == 1 else max(2, 1 + len(eos)) * beams
+            order = [index for index in np.argsort(-totals, kind="stable")[:wanted] if np.isfinite(totals[index])]
+            found = [([*running[i // scores.shape[1]][0], int(i % scores.shape[1])], float(totals[i])) for i in order]
+            ended = [ids[-1] in eos or step + 1 == max_new_tokens for ids, _ in found]
+            length = (step + 1) ** length_penalty
+            finished += [(ids, score / length) for (ids, score), end in list(zip(found, ended, strict=True))[:beams] if end]
+            finished = sorted(finished, key=lambda pair: -pair[1])[:beams]
+            running = [pair for pair, end in zip(found, ended, strict=True) if not end][:beams]
+            if not running or (len(finished) == beams and running[0][1] / length <= finished[-1][1]):
+                break
+        return finished[0]
+
 
 def padded(rows, masks):
     """Rows of one sequence each, put back where the mask of the batch is set."""

@@ -1,0 +1,140 @@
+"""BART (Lewis et al. 2020) and its kin: mBART, Marian, Pegasus, M2M-100 and NLLB, Blenderbot. They differ in norms and positions alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cygnet.architectures.family import Family
+from cygnet.architectures.seq2seq import CLASSES, embedding_rows, encoder_decoder, position_rows, token_names
+from cygnet.architectures.spec import (
+    AttentionSpec,
+    EmbeddingSpec,
+    FeedForwardSpec,
+    LayerSpec,
+    Mask,
+    NormKind,
+    NormSpec,
+    Placement,
+    PositionSpec,
+    PositionTable,
+    StackSpec,
+    Task,
+)
+from cygnet.architectures.weights import Row
+
+NORM = NormSpec(NormKind.LAYER, 1e-5)
+PARTS = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "output": "out_proj"}
+ROWS = (
+    Row("{s}.embed.norm", "{s}.layernorm_embedding"),
+    *(Row(f"{{s}}.{{i}}.attention.{ours}", f"{{s}}.layers.{{i}}.self_attn.{theirs}") for ours, theirs in PARTS.items()),
+    Row("{s}.{i}.attention_norm", "{s}.layers.{i}.self_attn_layer_norm"),
+    *(Row(f"{{s}}.{{i}}.cross.{ours}", f"{{s}}.layers.{{i}}.encoder_attn.{theirs}") for ours, theirs in PARTS.items()),
+    Row("{s}.{i}.cross_norm", "{s}.layers.{i}.encoder_attn_layer_norm"),
+    Row("{s}.{i}.ffn.up", "{s}.layers.{i}.fc1"),
+    Row("{s}.{i}.ffn.down", "{s}.layers.{i}.fc2"),
+    Row("{s}.{i}.ffn_norm", "{s}.layers.{i}.final_layer_norm"),
+    Row("{s}.final_norm", "{s}.layer_norm"),
+)
+
+
+@dataclass(frozen=True)
+class Kind:
+    """How one of them differs from BART."""
+
+    name: str
+    positions: PositionTable = PositionTable.LEARNED
+    offset: int = 0  # row of position 0
+    pre_norm: bool = False
+    final_norm: bool = False
+    embedding_norm: bool = False
+    scale: bool = False  # scale_embedding where the config does not say
+    activation: str = "gelu"
+
+
+def positions_spec(config, kind):
+    """Rows of the position table."""
+    count = config.get("max_position_embeddings", 1024)
+    if kind.positions is not PositionTable.SINUSOIDAL_FAIRSEQ:
+        return PositionSpec(kind.positions, count + kind.offset, offset=kind.offset)
+    padding = config.get("pad_token_id", 1)
+    return PositionSpec(kind.positions, count + padding + 1, offset=padding + 1, padding_id=padding, padding_row=padding)
+
+
+def stack_spec(config, kind, s, vocab_size, **fields):
+    """Encoder or decoder."""
+    width, heads = config["d_model"], config.get(f"{s}_attention_heads", 16)
+    size = width // heads
+
+    def attention(mask):
+        return AttentionSpec(heads, heads, size, size**-0.5, mask)
+
+    act = config.activation("activation_function", kind.activation)
+    layer = LayerSpec(
+        attention(Mask.CAUSAL if s == "decoder" else Mask.BIDIRECTIONAL),
+        FeedForwardSpec(config.get(f"{s}_ffn_dim", 4096), act),
+        NORM,
+        Placement.PRE if kind.pre_norm else Placement.POST,
+        cross=attention(Mask.BIDIRECTIONAL) if s == "decoder" else None,
+    )
+    embedding = EmbeddingSpec(
+        vocab_size,
+        width,
+        scale=width**0.5 if config.get("scale_embedding", kind.scale) else 1.0,
+        positions=positions_spec(config, kind),
+        norm=NORM if kind.embedding_norm else None,
+    )
+    layers = (layer,) * config.first(f"{s}_layers", "num_hidden_layers", default=12)
+    return StackSpec(width, embedding, layers, NORM if kind.final_norm else None, **fields)
+
+
+def builder(kind):
+    """Family.build for one kind."""
+
+    def build(config, source, task):
+        vocab, target = config["vocab_size"], config.get("decoder_vocab_size", config["vocab_size"])
+        reads, writes = token_names(source)
+        decoder = stack_spec(config, kind, "decoder", target, shared_embedding=reads == writes)
+        positions = decoder.embedding.positions
+        return encoder_decoder(
+            config,
+            source,
+            family=kind.name,
+            encoder=stack_spec(config, kind, "encoder", vocab),
+            decoder=decoder,
+            rows=(*embedding_rows(reads, writes), *position_rows(source, positions), *ROWS),
+            token_name=writes,
+            max_positions=config.get("max_position_embeddings", 1024),
+            bias="final_logits_bias" if "final_logits_bias" in source else False,
+            ignored=(r".*\.embed_positions\.(weight|weights|_float_tensor)", r"shared\.weight", r"model\.shared\.weight"),
+        )
+
+    return build
+
+
+# Described by older configs, decided by model_type.
+IGNORED = (
+    *(
+        "add_bias_logits",
+        "add_final_layer_norm",
+        "normalize_before",
+        "normalize_embedding",
+        "extra_pos_embeddings",
+        "output_past",
+        "layernorm_variant",
+    ),
+    *("force_bos_token_to_be_generated", "num_hidden_layers", "share_encoder_decoder_embeddings", "decoder_vocab_size", "activation_fn"),
+    *("max_encoder_position_embeddings", "do_blenderbot_90_layernorm", "encoder_no_repeat_ngram_size", "classif_dropout", "gradient_checkpointing"),
+)
+
+
+def family(classes=CLASSES, **kind):
+    """A Family for one kind."""
+    return Family(kind["name"], builder(Kind(**kind)), classes, Task.SEQ2SEQ, ("model.",), IGNORED)
+
+
+FAMILY = family(name="bart", offset=2, embedding_norm=True)
+MBART = family(name="mbart", offset=2, embedding_norm=True, pre_norm=True, final_norm=True)
+MARIAN = family(name="marian", positions=PositionTable.SINUSOIDAL_HALVES, classes={**CLASSES, "MTModel": Task.SEQ2SEQ})
+PEGASUS = family(name="pegasus", positions=PositionTable.SINUSOIDAL_HALVES, pre_norm=True, final_norm=True)
+M2M_100 = family(name="m2m_100", positions=PositionTable.SINUSOIDAL_FAIRSEQ, pre_norm=True, final_norm=True, scale=True, activation="relu")
+BLENDERBOT = family(name="blenderbot", pre_norm=True, final_norm=True)

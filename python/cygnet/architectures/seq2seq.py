@@ -1,0 +1,95 @@
+"""What encoder-decoder families share: which embedding each side reads, the tied head, and the outer shape of the spec."""
+
+from __future__ import annotations
+
+from cygnet.architectures.family import Built
+from cygnet.architectures.spec import HeadSpec, HeadStep, ModelKind, ModelSpec, Pool, PositionTable, Task
+from cygnet.architectures.transforms import made
+from cygnet.architectures.weights import Row
+from cygnet.reference.positions import sinusoidal_positions
+
+LAYOUTS = {
+    PositionTable.SINUSOIDAL: "interleaved",
+    PositionTable.SINUSOIDAL_HALVES: "halves",
+    PositionTable.SINUSOIDAL_FAIRSEQ: "fairseq",
+}
+CLASSES = {"ForConditionalGeneration": Task.SEQ2SEQ}
+
+
+def token_names(source, encoder="encoder.embed_tokens", decoder="decoder.embed_tokens", shared="shared"):
+    """Source names of the encoder's and the decoder's token embedding: files hold it once, or again for each side, or only for one.
+
+    A side's own copy counts where it differs from the shared one; the encoder reads the decoder's where nothing else is there (MADLAD).
+    """
+    common = next((name for name in (shared, encoder, decoder) if f"{name}.weight" in source), shared)
+    sides = []
+    for own in (encoder, decoder):
+        differs = f"{own}.weight" in source and own != common and not source.same(f"{own}.weight", f"{common}.weight")
+        sides.append(own if differs else common)
+    return tuple(sides)
+
+
+def embedding_rows(encoder, decoder):
+    """Rows of the token embeddings."""
+    return (Row("encoder.embed.token", encoder), Row("decoder.embed.token", decoder))
+
+
+def position_rows(source, positions, stacks=("encoder", "decoder")):
+    """Rows of the position tables: stored ones, or sinusoids made now where the file has none."""
+    rows = []
+    for s in stacks:
+        name = f"{s}.embed_positions"
+        if positions.kind is PositionTable.LEARNED or f"{name}.weight" in source:
+            rows.append(Row(f"{s}.embed.position", name))
+        else:
+            rows.append(Row(f"{s}.embed.position", (), made(sinusoids(positions))))
+    return tuple(rows)
+
+
+def sinusoids(positions):
+    """make(shape) -> the table that `positions` describes; its padding row is zero where the kind has one."""
+    zero = positions.padding_row if positions.kind is PositionTable.SINUSOIDAL_FAIRSEQ else None
+    return lambda shape: sinusoidal_positions(*shape, LAYOUTS[positions.kind], zero)
+
+
+def encoder_decoder(
+    config, source, *, family, encoder, decoder, rows, tie_default=True, head_name="lm_head", token_name="shared", max_positions=None, **head
+):
+    """Put an encoder-decoder together.
+
+    Parameters
+    ----------
+    config, source
+        As `Family.build` gets them.
+    family : str
+    encoder, decoder : StackSpec
+    rows : iterable of Row
+        Of both stacks; the head's is added here.
+    tie_default : bool
+        tie_word_embeddings where the config does not say.
+    head_name, token_name : str
+        Source names of the output layer and of the decoder's token embedding.
+    max_positions : int or None
+    head
+        `bias` as Row takes it, `hidden_scale` as HeadSpec does, `ignored` patterns of tensors that may be left over.
+
+    Returns
+    -------
+    Built
+    """
+    vocab = decoder.embedding.vocab_size
+    tied = source.tied(config.get("tie_word_embeddings", tie_default), f"{head_name}.weight", f"{token_name}.weight")
+    ignored = (*head.pop("ignored", ()), r"(encoder|decoder)\.embed_tokens\.weight", r"lm_head\.weight")
+    row = Row("head.logits", head_name, bias=head.pop("bias", False))
+    spec = ModelSpec(
+        family=family,
+        kind=ModelKind.ENCODER_DECODER,
+        task=Task.SEQ2SEQ,
+        hidden_size=decoder.hidden_size,
+        vocab_size=vocab,
+        max_positions=max_positions,
+        encoder=encoder,
+        decoder=decoder,
+        head=HeadSpec(Pool.ALL, (HeadStep("logits", vocab, tied=tied),), **head),
+    )
+    return Built(spec, (*rows, row), ignored)
