@@ -116,6 +116,7 @@ def _read_file(path):
     if read is None:
         raise FormatError(f"{path}: not a weights file of a known kind (safetensors, GGUF, PyTorch, npz, Flax, Keras)")
     weights = read(path)
-    if weights.kind == "gguf" and weights.metadata.get("split.count", 0) > 1:
+    parts = weights.metadata.get("split.count") if weights.kind == "gguf" else 1
+    if isinstance(parts, int) and parts > 1:
         return read_split_gguf(weights, gguf.read_gguf)
     return weights

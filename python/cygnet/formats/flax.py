@@ -7,7 +7,7 @@ import numpy as np
 from cygnet.errors import FormatError, MissingDependency
 from cygnet.formats.dtypes import NAME_OF_NUMPY
 from cygnet.formats.mapping import Mapping
-from cygnet.formats.tensor import Tensor, stored_bytes
+from cygnet.formats.tensor import MAX_RANK, Tensor, stored_bytes
 from cygnet.formats.weight_file import WeightFile
 
 ARRAY, COMPLEX, SCALAR = 1, 2, 3
@@ -66,10 +66,11 @@ def _array(msgpack, code, data):
     if code not in (ARRAY, SCALAR):
         raise FormatError(f"msgpack extension {code} is not read (arrays and scalars are)")
     shape, name, content = msgpack.unpackb(data, raw=False)
-    if name not in JAX_DTYPES:
-        raise FormatError(f"an array has the unknown type {name!r}")
-    if not isinstance(shape, (list, tuple)) or not all(type(size) is int and 0 <= size < 2**63 for size in shape):
-        raise FormatError(f"an array has the shape {shape!r}")
+    name = name.decode("utf-8") if isinstance(name, bytes) else name
+    if not isinstance(name, str) or name not in JAX_DTYPES:
+        raise FormatError(f"an array has a type other than {', '.join(JAX_DTYPES)}")
+    if not isinstance(shape, (list, tuple)) or len(shape) > MAX_RANK or not all(type(size) is int and 0 <= size < 2**63 for size in shape):
+        raise FormatError(f"an array of type {name} has no shape of at most {MAX_RANK} sizes")
     dtype = JAX_DTYPES[name]
     if not isinstance(content, bytes) or len(content) != stored_bytes(dtype, shape):
         raise FormatError(f"an array of type {name} and shape {tuple(shape)} does not have {stored_bytes(dtype, shape)} bytes")

@@ -20,7 +20,7 @@ from cygnet.formats.quant_types import GGML_TYPES, UNREAD_GGML_TYPES
 from cygnet.formats.tensor import Tensor, stored_bytes
 from cygnet.formats.weight_file import WeightFile
 
-MAX_KEY = 65535
+MAX_NAME = 65535
 MAX_DIMS = 4
 MAX_ELEMENTS = 2**63 - 1
 DEFAULT_ALIGNMENT = 32
@@ -114,10 +114,15 @@ class _Cursor:
     def number(self, code, what):
         return struct.unpack_from("<" + code, self.buffer, self.advance(struct.calcsize("<" + code), what))[0]
 
-    def string(self, what, limit=None):
+    def name(self, what):
+        """A key or a tensor's name: a string that is neither empty nor endless."""
+        length = int.from_bytes(self.buffer[self.offset : self.offset + 8], "little")
+        if not 0 < length <= MAX_NAME:
+            self.fail(f"{what} is {length} bytes long, 1 to {MAX_NAME} are allowed")
+        return self.string(what)
+
+    def string(self, what):
         length = self.number("Q", f"the length of {what}")
-        if limit is not None and length > limit:
-            self.fail(f"{what} is {length} bytes long, the limit is {limit}")
         start = self.advance(length, what)
         return bytes(self.buffer[start : start + length]).decode("utf-8", "surrogateescape")
 
@@ -183,7 +188,7 @@ def _read_preamble(cursor):
 def _read_metadata(cursor, count):
     values = {}
     for index in range(count):
-        key = cursor.string(f"metadata key {index}", MAX_KEY)
+        key = cursor.name(f"metadata key {index}")
         if key in values:
             cursor.fail(f"duplicate metadata key {key!r}")
         what = f"metadata {key!r}"
@@ -231,7 +236,7 @@ def _numbers(cursor, kind, count, what):
 def _alignment(cursor, metadata):
     alignment = metadata.get("general.alignment", DEFAULT_ALIGNMENT)
     if type(alignment) is not int or alignment <= 0 or alignment & alignment - 1:
-        cursor.fail(f"general.alignment must be a power of two, not {alignment!r}")
+        cursor.fail(f"general.alignment must be a power of two, not {str(alignment)[:40]!r}")
     return alignment
 
 
@@ -239,7 +244,7 @@ def _read_entries(cursor, count, alignment):
     """{name: (dtype, shape, offset, nbytes)} in file order."""
     entries = {}
     for index in range(count):
-        name = cursor.string(f"the name of tensor {index}", MAX_KEY)
+        name = cursor.name(f"the name of tensor {index}")
         if name in entries:
             cursor.fail(f"duplicate tensor {name!r}")
         what = f"tensor {name!r}"

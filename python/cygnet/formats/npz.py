@@ -8,7 +8,7 @@ import numpy as np
 
 from cygnet.errors import FormatError
 from cygnet.formats.dtypes import NAME_OF_NUMPY, PLAIN_TYPES
-from cygnet.formats.tensor import Tensor
+from cygnet.formats.tensor import MAX_RANK, Tensor
 from cygnet.formats.weight_file import WeightFile
 from cygnet.formats.zip_members import ZipMembers
 
@@ -74,7 +74,7 @@ def _parse_header(where, text):
         dtype = np.dtype(descr) if isinstance(descr, str) else None
     except (ValueError, SyntaxError, TypeError, LookupError, RecursionError, MemoryError) as error:
         raise FormatError(f"{where} has a damaged header: {error}") from None
-    if not isinstance(shape, tuple) or not all(type(size) is int and 0 <= size < 2**63 for size in shape) or type(fortran) is not bool:
+    if not isinstance(shape, tuple) or len(shape) > MAX_RANK or not all(type(size) is int and 0 <= size < 2**63 for size in shape) or type(fortran) is not bool:
         raise FormatError(f"{where} has a damaged header: shape {shape!r}, fortran_order {fortran!r}")
     if dtype is None:
         raise FormatError(f"{where} is an array of records, which is not read")

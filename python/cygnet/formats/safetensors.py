@@ -12,7 +12,7 @@ import numpy as np
 from cygnet.errors import FormatError
 from cygnet.formats.dtypes import NAME_OF_NUMPY, PLAIN_TYPES
 from cygnet.formats.mapping import Mapping
-from cygnet.formats.tensor import Tensor, stored_bytes
+from cygnet.formats.tensor import MAX_RANK, Tensor, stored_bytes
 from cygnet.formats.weight_file import WeightFile
 
 MAX_HEADER = 100_000_000
@@ -110,9 +110,9 @@ def _check_entry(path, name, entry):
         raise FormatError(f"{where}: the header entry must be an object with dtype, shape and data_offsets")
     dtype, shape, offsets = entry.get("dtype"), entry.get("shape"), entry.get("data_offsets")
     if not isinstance(dtype, str) or dtype not in PLAIN_TYPES:
-        raise FormatError(f"{where}: unknown dtype {dtype!r}; known are {', '.join(PLAIN_TYPES)}")
-    if not isinstance(shape, list) or not all(map(_natural, shape)):
-        raise FormatError(f"{where}: shape must be a list of integers from 0 to 2**63 - 1, not {_short(shape)}")
+        raise FormatError(f"{where}: unknown dtype {_short(dtype)}; known are {', '.join(PLAIN_TYPES)}")
+    if not isinstance(shape, list) or len(shape) > MAX_RANK or not all(map(_natural, shape)):
+        raise FormatError(f"{where}: shape must be a list of at most {MAX_RANK} integers from 0 to 2**63 - 1, not {_short(shape)}")
     if not isinstance(offsets, list) or len(offsets) != 2 or not all(map(_natural, offsets)) or offsets[0] > offsets[1]:
         raise FormatError(f"{where}: data_offsets must be two integers [begin, end] with begin <= end, not {_short(offsets)}")
     if prod(size for size in shape if size) > MAX_ELEMENTS:
@@ -125,7 +125,10 @@ def _check_entry(path, name, entry):
 
 
 def _short(value):
-    text = repr(value)
+    try:
+        text = repr(value)
+    except RecursionError:
+        text = type(value).__name__
     return text if len(text) <= 80 else text[:77] + "..."
 
 

@@ -8,6 +8,9 @@ from cygnet.errors import FormatError
 from cygnet.formats.dtypes import PLAIN_TYPES, widen
 from cygnet.formats.quant_types import BLOCK_TYPES
 
+# NumPy 1.26 has no arrays of more dimensions.
+MAX_RANK = 32
+
 
 def stored_bytes(dtype, shape):
     """Bytes that a tensor takes in its file.

@@ -50,7 +50,7 @@ def _read_tensors(mapping):
         raise FormatError(f"{path}: not a PyTorch file: it does not start with PyTorch's magic number")
     protocol = unpickle(stream, f"{path}: second pickle")
     if protocol != PROTOCOL:
-        raise FormatError(f"{path}: PyTorch stream protocol {protocol!r} is not read, {PROTOCOL} is")
+        raise FormatError(f"{path}: another PyTorch stream protocol than {PROTOCOL}, which is not read")
     system = unpickle(stream, f"{path}: third pickle")
     if not isinstance(system, dict) or system.get("little_endian") is not True:
         raise FormatError(f"{path}: the checkpoint is not marked little-endian; save it again on a little-endian machine")

@@ -12,6 +12,7 @@ from cygnet.formats.unpickle import StridedTensor
 
 # Keys under which training scripts keep the weights beside optimizer and bookkeeping.
 WRAPPERS = ("state_dict", "model_state_dict", "model", "module")
+MAX_DEPTH = 8
 
 
 def tensors_of(checkpoint, where, find_storage, file_size):
@@ -38,31 +39,36 @@ def tensors_of(checkpoint, where, find_storage, file_size):
         If there are no tensors, or one leaves its storage.
     """
     found = {}
-    _collect(_unwrap(checkpoint), "", found)
+    try:
+        _collect(_unwrap(checkpoint), "", found, set())
+    except RecursionError:
+        raise FormatError(f"{where}: the checkpoint is nested too deeply") from None
     if not found:
         raise FormatError(f"{where}: the checkpoint holds no tensors by name (a state dict is expected, alone or under one of {', '.join(WRAPPERS)})")
     return {name: _tensor(name, strided, where, find_storage, file_size) for name, strided in found.items()}
 
 
 def _unwrap(checkpoint):
-    while isinstance(checkpoint, dict):
-        inner = next((checkpoint[key] for key in WRAPPERS if isinstance(checkpoint.get(key), dict)), None)
-        if inner is None or inner is checkpoint:
-            break
-        checkpoint = inner
+    for _ in range(MAX_DEPTH):
+        if isinstance(checkpoint, dict):
+            checkpoint = next((checkpoint[key] for key in WRAPPERS if isinstance(checkpoint.get(key), dict)), checkpoint)
     return checkpoint
 
 
-def _collect(node, prefix, found, depth=0):
-    """Dotted names; whatever is no tensor (counters, settings) is not a weight and is left out."""
-    if not isinstance(node, dict) or depth > 8:
+def _collect(node, prefix, found, seen):
+    """Dotted names; whatever is no tensor (counters, settings) is not a weight and is left out.
+
+    A dict that turns up again is not walked again: a small pickle can nest shared ones into endless names.
+    """
+    if not isinstance(node, dict) or id(node) in seen:
         return
+    seen.add(id(node))
     for key, value in node.items():
         name = f"{prefix}{key}"
         if isinstance(value, StridedTensor):
             found[name] = value
         else:
-            _collect(value, name + ".", found, depth + 1)
+            _collect(value, name + ".", found, seen)
 
 
 def _tensor(name, strided, where, find_storage, file_size):
@@ -100,5 +106,7 @@ def _is_contiguous(shape, strides):
 def _gather(view, begin, span, shape, strides, itemsize):
     """The bytes of a strided view in row-major order."""
     elements = view(begin, span).view(f"u{itemsize}")
-    strided = np.lib.stride_tricks.as_strided(elements, shape, [stride * itemsize for stride in strides], writeable=False)
+    # The stride of an axis of one entry means nothing and may be any number.
+    steps = [stride * itemsize if size > 1 else 0 for size, stride in zip(shape, strides, strict=True)]
+    strided = np.lib.stride_tricks.as_strided(elements, shape, steps, writeable=False)
     return np.ascontiguousarray(strided).reshape(-1).view(np.uint8)

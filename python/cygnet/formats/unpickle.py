@@ -9,6 +9,7 @@ import pickletools
 from typing import NamedTuple
 
 from cygnet.errors import FormatError
+from cygnet.formats.tensor import MAX_RANK
 
 # torch.FloatStorage and its kin, and torch.float32 and its kin.
 STORAGE_TYPES = {
@@ -89,11 +90,19 @@ def _natural(value):
 
 
 def _is_shape(value):
-    return type(value) is tuple and len(value) <= 64 and all(map(_natural, value))
+    return type(value) is tuple and len(value) <= MAX_RANK and all(map(_natural, value))
+
+
+def _pairs(items):
+    """A dict of alternating keys and values. Keys are plain: hashing nested tuples can be made to take forever."""
+    keys = items[::2]
+    if not all(isinstance(key, (str, bytes, int, float, type(None))) for key in keys):
+        raise _Refused("a dict whose keys are not plain")
+    return dict(zip(keys, items[1::2], strict=True))
 
 
 def _ordered_dict(pairs=()):
-    return dict(pairs)
+    return _pairs([item for key, value in pairs for item in (key, value)])
 
 
 def _rebuild_tensor(storage, offset, shape, strides, *_):
@@ -102,7 +111,7 @@ def _rebuild_tensor(storage, offset, shape, strides, *_):
 
 def _rebuild_tensor_v3(storage, offset, shape, strides, requires_grad, hooks, dtype, *_):
     if not isinstance(dtype, ElementType):
-        raise _Refused(f"torch._utils._rebuild_tensor_v3 with the dtype {dtype!r}")
+        raise _Refused("torch._utils._rebuild_tensor_v3 without a dtype")
     return _strided(storage, dtype.dtype, offset, shape, strides)
 
 
@@ -157,7 +166,7 @@ def unpickle(stream, where, storages=None):
     Returns
     -------
     object
-        None, bool, int, float, str, bytes, tuple, list, dict, set and `StridedTensor`.
+        None, bool, int, float, str, bytes, tuple, list, dict and `StridedTensor`.
 
     Raises
     ------
@@ -246,7 +255,7 @@ class _Machine:
 
     def dict_from_mark(self, _):
         items = self.pop_mark()
-        self.stack.append(dict(zip(items[::2], items[1::2], strict=True)))
+        self.stack.append(_pairs(items))
 
     def append(self, _):
         value = self.pop()
@@ -256,17 +265,13 @@ class _Machine:
         values = self.pop_mark()
         self._top(list).extend(values)
 
-    def add_all(self, _):
-        values = self.pop_mark()
-        self._top(set).update(values)
-
     def set_item(self, _):
         value, key = self.pop(), self.pop()
-        self._top(dict)[key] = value
+        self._top(dict).update(_pairs([key, value]))
 
     def set_items(self, _):
         items = self.pop_mark()
-        self._top(dict).update(zip(items[::2], items[1::2], strict=True))
+        self._top(dict).update(_pairs(items))
 
     def build(self, _):
         """State of an object: state dicts carry a `_metadata` attribute, which is not needed."""
@@ -288,7 +293,7 @@ class _Machine:
     def reduce(self, _):
         arguments, function = self.pop(), self.pop()
         if not isinstance(function, _Global) or not isinstance(arguments, tuple):
-            raise _Refused(f"a call of {function!r}")
+            raise _Refused(f"a call of {type(function).__name__} objects")
         try:
             self.stack.append(function.call(*arguments))
         except _Refused:
@@ -336,7 +341,6 @@ _CONSTANTS = {
     "EMPTY_TUPLE": tuple,
     "EMPTY_LIST": list,
     "EMPTY_DICT": dict,
-    "EMPTY_SET": set,
 }
 
 
@@ -369,7 +373,6 @@ _ACTIONS = {
     "DICT": _Machine.dict_from_mark,
     "APPEND": _Machine.append,
     "APPENDS": _Machine.append_all,
-    "ADDITEMS": _Machine.add_all,
     "SETITEM": _Machine.set_item,
     "SETITEMS": _Machine.set_items,
     "BUILD": _Machine.build,
