@@ -205,7 +205,10 @@ HOSTILE = {
     "array of 2**61 numbers": (file_bytes([key("k", 9, struct.pack("<IQ", 12, 2**61))]), "'k'", "needs"),
     "array of 2**63 strings": (file_bytes([key("k", 9, struct.pack("<IQ", 8, BIG))]), "'k'", f"{BIG} strings"),
     "string in array of 2**64 - 1 bytes": (file_bytes([key("k", 9, struct.pack("<IQQ", 8, 1, 2**64 - 1))], data=bytes(64)), "string 0", "'k'"),
-    "second string outside": (file_bytes([key("k", 9, struct.pack("<IQ", 8, 2) + string("ab") + struct.pack("<Q", 999))], data=bytes(64)), "string 1"),
+    "second string outside": (
+        file_bytes([key("k", 9, struct.pack("<IQ", 8, 2) + string("ab") + struct.pack("<Q", 999))], data=bytes(64)),
+        "string 1",
+    ),
     "duplicate key": (file_bytes([key("k", 4, bytes(4)), key("k", 8, string("x"))], data=bytes(64)), "duplicate metadata key 'k'"),
     "alignment 0": (file_bytes([key("general.alignment", 4, struct.pack("<I", 0))], data=bytes(64)), "general.alignment", "power of two"),
     "alignment 24": (file_bytes([key("general.alignment", 4, struct.pack("<I", 24))], data=bytes(64)), "general.alignment", "24"),

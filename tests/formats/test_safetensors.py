@@ -45,7 +45,9 @@ def test_round_trip_of_every_type(tmp_path):
     assert (tmp_path / "again.safetensors").read_bytes() == path.read_bytes()
 
 
-@pytest.mark.parametrize("array", [np.float32(3.5), np.zeros((0, 3), np.float16), np.arange(6, dtype=">i4").reshape(2, 3).T, np.ones((1,) * 8, np.int64)])
+@pytest.mark.parametrize(
+    "array", [np.float32(3.5), np.zeros((0, 3), np.float16), np.arange(6, dtype=">i4").reshape(2, 3).T, np.ones((1,) * 8, np.int64)]
+)
 def test_odd_arrays(tmp_path, array):
     write_safetensors(tmp_path / "model.safetensors", {"w": array})
     with open_weights(tmp_path) as weights:
@@ -61,7 +63,12 @@ def test_empty_file_of_tensors(tmp_path):
 
 def test_reads_what_the_safetensors_package_writes(tmp_path):
     safetensors = pytest.importorskip("safetensors.numpy")
-    arrays = {"a": np.arange(6, dtype=np.float32).reshape(2, 3), "b": np.ones(3, np.float16), "c": np.array(7, np.int64), "d": np.zeros((2, 0), np.uint8)}
+    arrays = {
+        "a": np.arange(6, dtype=np.float32).reshape(2, 3),
+        "b": np.ones(3, np.float16),
+        "c": np.array(7, np.int64),
+        "d": np.zeros((2, 0), np.uint8),
+    }
     safetensors.save_file(arrays, tmp_path / "model.safetensors", {"format": "np"})
     with open_weights(tmp_path) as weights:
         assert weights.metadata == {"format": "np"} and set(weights) == set(arrays)
@@ -79,7 +86,9 @@ def test_the_safetensors_package_reads_what_is_written(tmp_path):
 
 def test_unaligned_header_is_read(tmp_path):
     values = np.arange(3, dtype=np.float32)
-    (tmp_path / "model.safetensors").write_bytes(file_bytes({"odd": entry(shape=[3], offsets=[0, 12])} | {"__metadata__": {"x": "y"}}, values.tobytes()))
+    (tmp_path / "model.safetensors").write_bytes(
+        file_bytes({"odd": entry(shape=[3], offsets=[0, 12])} | {"__metadata__": {"x": "y"}}, values.tobytes())
+    )
     with open_weights(tmp_path) as weights:
         np.testing.assert_array_equal(weights["odd"].to_float32(), values)
 
@@ -106,7 +115,10 @@ HOSTILE = {
     "deep nesting": (file_bytes(b'{"w":' + b"[" * 100_000), "nested too deeply"),
     "deep objects": (file_bytes(b'{"w":' * 100_000), "nested too deeply"),
     "huge integer": (file_bytes(b'{"w":{"dtype":"F32","shape":[' + b"9" * 5000 + b'],"data_offsets":[0,4]}}', bytes(4)), "not valid JSON"),
-    "duplicate name": (file_bytes(b'{"w":' + json.dumps(entry()).encode() + b',"w":' + json.dumps(entry()).encode() + b"}", bytes(4)), "duplicate key 'w'"),
+    "duplicate name": (
+        file_bytes(b'{"w":' + json.dumps(entry()).encode() + b',"w":' + json.dumps(entry()).encode() + b"}", bytes(4)),
+        "duplicate key 'w'",
+    ),
     "duplicate field": (file_bytes(b'{"w":{"dtype":"F32","dtype":"F16","shape":[1],"data_offsets":[0,4]}}', bytes(4)), "duplicate key 'dtype'"),
     "duplicate metadata": (file_bytes(b'{"__metadata__":{"a":"b","a":"c"}}'), "duplicate key 'a'"),
     "name is half a character": (file_bytes(rb'{"\ud800":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}', bytes(4)), "not valid Unicode"),

@@ -98,7 +98,17 @@ def test_shards_below_the_folder_and_linked(folder):
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[", "[]", "{}", '{"weight_map": []}', '{"weight_map": {}}', '{"weight_map": {"a": 3}}', '{"weight_map": ' + "[" * 100_000, '{"weight_map": "\xff"}'],
+    [
+        "",
+        "[",
+        "[]",
+        "{}",
+        '{"weight_map": []}',
+        '{"weight_map": {}}',
+        '{"weight_map": {"a": 3}}',
+        '{"weight_map": ' + "[" * 100_000,
+        '{"weight_map": "\xff"}',
+    ],
 )
 def test_damaged_index(folder, text):
     (folder / "model.safetensors.index.json").write_bytes(text.encode("latin-1"))
@@ -110,7 +120,9 @@ def test_damaged_index(folder, text):
 def split(tmp_path):
     for number, (name, array) in enumerate(list(ARRAYS.items())[:2]):
         metadata = {"split.count": np.uint16(2), "split.no": np.uint16(number), "split.tensors.count": np.int32(2)}
-        write_gguf(tmp_path / f"m-0000{number + 1}-of-00002.gguf", {name: array}, metadata | ({"general.architecture": "llama"} if number == 0 else {}))
+        write_gguf(
+            tmp_path / f"m-0000{number + 1}-of-00002.gguf", {name: array}, metadata | ({"general.architecture": "llama"} if number == 0 else {})
+        )
     return tmp_path
 
 

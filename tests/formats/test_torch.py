@@ -73,7 +73,9 @@ def legacy_bytes(program, storages=None, *, magic=MAGIC, protocol=PROTOCOL, syst
 # ---- what PyTorch wrote ----
 
 
-@pytest.mark.parametrize("name, values", [("zip.pt", "values"), ("legacy.pt", "values"), ("protocol4.pt", "values"), ("newer.pt", "newer"), ("nested.pt", "nested")])
+@pytest.mark.parametrize(
+    "name, values", [("zip.pt", "values"), ("legacy.pt", "values"), ("protocol4.pt", "values"), ("newer.pt", "newer"), ("nested.pt", "nested")]
+)
 def test_equals_what_torch_stored(name, values):
     expected = np.load(FIXTURES / f"{values}.npz")
     with open_weights(FIXTURES / name) as weights:
@@ -86,7 +88,16 @@ def test_equals_what_torch_stored(name, values):
 @pytest.mark.parametrize("name", ["zip.pt", "legacy.pt"])
 def test_types_and_views(name):
     with open_weights(FIXTURES / name) as weights:
-        dtypes = {"float64": "F64", "float16": "F16", "bfloat16": "BF16", "int8": "I8", "int64": "I64", "flags": "BOOL", "bytes": "U8", "parameter": "F32"}
+        dtypes = {
+            "float64": "F64",
+            "float16": "F16",
+            "bfloat16": "BF16",
+            "int8": "I8",
+            "int64": "I64",
+            "flags": "BOOL",
+            "bytes": "U8",
+            "parameter": "F32",
+        }
         for key, dtype in dtypes.items():
             assert weights[key].dtype == dtype
         # Contiguous tensors are views: tied ones of the same bytes, parts of one storage side by side.
@@ -138,7 +149,14 @@ def test_view_of_a_storage_of_old_files(tmp_path):
 
 def test_what_is_no_tensor_is_left_out(tmp_path):
     path = tmp_path / "model.pt"
-    content = state_dict(w=tensor(storage()), step=number(3), name=text("x"), none=b"N", sizes=b"]" + number(1) + b"a", inner=b"}" + text("b") + tensor(storage()) + b"s")
+    content = state_dict(
+        w=tensor(storage()),
+        step=number(3),
+        name=text("x"),
+        none=b"N",
+        sizes=b"]" + number(1) + b"a",
+        inner=b"}" + text("b") + tensor(storage()) + b"s",
+    )
     path.write_bytes(zip_bytes(content))
     with open_weights(path) as weights:
         assert list(weights) == ["w", "inner.b"]
@@ -216,7 +234,10 @@ ODD_PROGRAMS = {
     "expanded beyond the file": (state_dict(w=tensor(storage(), shape=(2**30,), strides=(0,))), "'w'", "more than the whole file"),
     "size and strides that differ": (state_dict(w=tensor(storage(), strides=(1, 1))), "are not what PyTorch writes"),
     "hundred dimensions": (state_dict(w=tensor(storage(), shape=(1,) * 100, strides=(1,) * 100)), "are not what PyTorch writes"),
-    "sizes that are text": (state_dict(w=ask("torch._utils", "_rebuild_tensor_v2") + tuple_of(storage(), number(0), text("ab"), text("cd")) + b"R"), "PyTorch"),
+    "sizes that are text": (
+        state_dict(w=ask("torch._utils", "_rebuild_tensor_v2") + tuple_of(storage(), number(0), text("ab"), text("cd")) + b"R"),
+        "PyTorch",
+    ),
     "tensor of no storage": (state_dict(w=tensor(number(3))), "are not what PyTorch writes"),
     "tensor without arguments": (state_dict(w=ask("torch._utils", "_rebuild_tensor_v2") + b")R"), "torch._utils._rebuild_tensor_v2"),
     "parameter of text": (state_dict(w=ask("torch._utils", "_rebuild_parameter") + tuple_of(text("x"), b"\x88", b"N") + b"R"), "a parameter"),
@@ -226,7 +247,10 @@ ODD_PROGRAMS = {
     "call of a number": (b"\x80\x02K\x01)R.", "a call of int"),
     "state for a tensor": (b"\x80\x02" + tensor(storage()) + b"}b.", "a change of StridedTensor"),
     "state for a function": (b"\x80\x02" + ask("torch._utils", "_rebuild_parameter") + b"}b.", "a change of _Global"),
-    "unknown persistent object": (b"\x80\x02" + tuple_of(text("module"), ask("torch", "FloatStorage"), text("0"), text("cpu"), number(4)) + b"Q.", "persistent"),
+    "unknown persistent object": (
+        b"\x80\x02" + tuple_of(text("module"), ask("torch", "FloatStorage"), text("0"), text("cpu"), number(4)) + b"Q.",
+        "persistent",
+    ),
     "persistent number": (b"\x80\x02K\x01Q.", "persistent"),
     "storage with two types": (state_dict(a=tensor(storage()), b=tensor(storage(kind="IntStorage"))), "two element types"),
     "storage type by text": (b"\x80\x02" + tuple_of(text("storage"), text("FloatStorage"), text("0"), text("cpu"), number(4)) + b"Q.", "persistent"),

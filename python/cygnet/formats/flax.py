@@ -69,12 +69,16 @@ def _array(msgpack, code, data):
     name = name.decode("utf-8") if isinstance(name, bytes) else name
     if not isinstance(name, str) or name not in JAX_DTYPES:
         raise FormatError(f"an array has a type other than {', '.join(JAX_DTYPES)}")
-    if not isinstance(shape, (list, tuple)) or len(shape) > MAX_RANK or not all(type(size) is int and 0 <= size < 2**63 for size in shape):
-        raise FormatError(f"an array of type {name} has no shape of at most {MAX_RANK} sizes")
-    dtype = JAX_DTYPES[name]
+    dtype, shape = JAX_DTYPES[name], _shape(shape)
     if not isinstance(content, bytes) or len(content) != stored_bytes(dtype, shape):
-        raise FormatError(f"an array of type {name} and shape {tuple(shape)} does not have {stored_bytes(dtype, shape)} bytes")
-    return dtype, tuple(shape), np.frombuffer(content, np.uint8)
+        raise FormatError(f"an array of type {name} and shape {shape} does not have {stored_bytes(dtype, shape)} bytes")
+    return dtype, shape, np.frombuffer(content, np.uint8)
+
+
+def _shape(sizes):
+    if not isinstance(sizes, (list, tuple)) or len(sizes) > MAX_RANK or not all(type(size) is int and 0 <= size < 2**63 for size in sizes):
+        raise FormatError(f"an array has no shape of at most {MAX_RANK} sizes")
+    return tuple(sizes)
 
 
 def _collect(node, prefix, tensors):
@@ -93,7 +97,7 @@ def _collect(node, prefix, tensors):
 
 def _join_chunks(name, node):
     """An array above Flax's chunk size: flat pieces by number, and the shape."""
-    shape = tuple(node["shape"][str(axis)] for axis in range(len(node["shape"])))
+    shape = _shape([node["shape"][str(axis)] for axis in range(len(node["shape"]))])
     pieces = [node["chunks"][str(index)] for index in range(len(node["chunks"]))]
     content = np.concatenate([piece[2] for piece in pieces])
     dtype = pieces[0][0]

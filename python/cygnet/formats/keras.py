@@ -1,5 +1,6 @@
 """Keras and TensorFlow weights in HDF5 (.h5). Needs the extra ``cygnet[keras]``."""
 
+from contextlib import ExitStack
 from functools import partial
 from math import prod
 
@@ -46,30 +47,33 @@ def read_keras(path):
     except ImportError:
         raise MissingDependency('reading Keras and TensorFlow weights needs h5py: pip install "cygnet[keras]"') from None
     mapping = Mapping(path)
-    closers = [mapping.close]
-    try:
-        file = h5py.File(path, "r")
-        closers.append(file.close)
-        root = file[MODEL_GROUP] if MODEL_GROUP in file else file
-        tensors = {}
-
-        def add(name, node):
-            if isinstance(node, h5py.Dataset):
-                tensors[name] = _tensor(h5py, mapping, name, node)
-
-        root.visititems(add)
-    except BaseException as error:
-        for close in closers:
-            close()
-        if isinstance(error, (OSError, RuntimeError, ValueError, TypeError, LookupError)) and not isinstance(error, FormatError):
+    with ExitStack() as stack:
+        stack.callback(mapping.close)
+        try:
+            file = stack.enter_context(h5py.File(path, "r"))
+            tensors = _collect(h5py, mapping, file[MODEL_GROUP] if MODEL_GROUP in file else file)
+        except FormatError:
+            raise
+        except (OSError, RuntimeError, ValueError, TypeError, LookupError) as error:
             raise FormatError(f"{path}: the HDF5 file is damaged: {error}") from None
-        raise
-    if not tensors:
-        raise FormatError(f"{path}: the HDF5 file holds no datasets")
-    return WeightFile("keras", [mapping.path], tensors, closers=closers)
+        if not tensors:
+            raise FormatError(f"{path}: the HDF5 file holds no datasets")
+        return WeightFile("keras", [mapping.path], tensors, closers=[stack.pop_all().close])
 
 
-def _tensor(h5py, mapping, name, dataset):
+def _collect(h5py, mapping, root):
+    tensors = {}
+
+    def add(name, node):
+        if isinstance(node, h5py.Dataset):
+            tensors[name] = _tensor(mapping, name, node)
+
+    # Visits hard links only: nothing outside this file is reached.
+    root.visititems(add)
+    return tensors
+
+
+def _tensor(mapping, name, dataset):
     where = f"{mapping.path}: dataset {name!r}"
     if dataset.external or dataset.is_virtual:
         raise FormatError(f"{where} keeps its data in another file, which is refused")
