@@ -1,0 +1,64 @@
+"""Argument parsing that all commands share: one-line errors, and the options that mean the same everywhere."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+WEIGHTS = ("auto", "float32", "bfloat16", "float16", "int8", "int4")
+
+
+class Parser(argparse.ArgumentParser):
+    """The parser of one command; a wrong argument is one line and exit status 2."""
+
+    def __init__(self, command: str, about: str):
+        super().__init__(prog=f"cygnet {command}", description=about[0].upper() + about[1:] + ".", allow_abbrev=False)
+        self.add_argument("-v", "--verbose", action="store_true", help="tell on standard error what is loaded and chosen")
+
+    def error(self, message: str):
+        sys.stderr.write(f"{self.prog}: {message}; see {self.prog} --help\n")
+        raise SystemExit(2)
+
+
+def add_model_options(parser: Parser) -> None:
+    group = parser.add_argument_group("model")
+    group.add_argument("-m", "--model", metavar="SOURCE", help="folder, file, pkg:NAME or a Hugging Face id on this machine; see cygnet models")
+    group.add_argument("--weights", choices=WEIGHTS, default="auto", help="how weights are held in memory (auto: as the file has them)")
+    group.add_argument("-t", "--threads", type=int, metavar="N", help="number of threads (default: what the process may use)")
+    group.add_argument("--max-context", type=int, metavar="N", help="longest sequence in tokens")
+
+
+def add_generation_options(parser: Parser) -> None:
+    group = parser.add_argument_group("generation")
+    group.add_argument("-n", "--max-new-tokens", type=int, metavar="N", help="longest answer in tokens")
+    group.add_argument("--temperature", type=float, metavar="T", help="0 always takes the likeliest token; higher is more random")
+    group.add_argument("--top-k", type=int, metavar="K", help="sample from the K likeliest tokens")
+    group.add_argument("--top-p", type=float, metavar="P", help="sample from the likeliest tokens that together have probability P")
+    group.add_argument("--min-p", type=float, metavar="P", help="leave out tokens below P times the likeliest one's probability")
+    group.add_argument("--repetition-penalty", type=float, metavar="R", help="above 1 makes tokens that occurred less likely")
+    group.add_argument("--seed", type=int, metavar="S", help="the same seed gives the same text")
+    group.add_argument("--num-beams", type=int, metavar="B", help="beam search with B beams")
+    group.add_argument("--stop", action="append", metavar="TEXT", help="end before this text; may be given several times")
+
+
+def generation_options(args) -> dict:
+    """The generation options that were given."""
+    names = ("max_new_tokens", "temperature", "top_k", "top_p", "min_p", "repetition_penalty", "seed", "num_beams", "stop")
+    return {name: value for name in names if (value := getattr(args, name)) is not None}
+
+
+def add_input_options(parser: Parser, what: str = "TEXT") -> None:
+    group = parser.add_argument_group("input")
+    group.add_argument("texts", nargs="*", metavar=what, help="the text; without any, standard input is read")
+    group.add_argument("-f", "--file", metavar="FILE", help="read from a file instead; - is standard input")
+
+
+def add_line_options(parser: Parser) -> None:
+    """Input of many texts: one a line, or JSON lines."""
+    add_input_options(parser)
+    parser.add_argument("--jsonl", action="store_true", help="input lines are JSON: texts, or objects with a field (assumed for FILE.jsonl)")
+    parser.add_argument("--field", default="text", metavar="NAME", help="field of the objects (default: text)")
+
+
+def add_json_option(parser: Parser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON, one object a line")
