@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import regex
@@ -42,6 +42,11 @@ class AddedToken:
     normalized: bool = False
     special: bool = False
 
+    @property
+    def is_mark(self) -> bool:
+        """Whether the token means something to the model beside its text: a special token, or one written as a mark (</think>, [INST])."""
+        return self.special or self.content[:1] + self.content[-1:] in ("<>", "[]")
+
 
 class Matcher:
     """Finds the leftmost, then longest, of a set of strings; yields (start, end, token or None) that cover the text."""
@@ -54,14 +59,17 @@ class Matcher:
         longest_first = sorted(self.tokens, key=len, reverse=True)
         self.find = regex.compile("|".join(map(regex.escape, longest_first))) if longest_first else None
 
-    def split(self, text: str) -> list[tuple[int, int, AddedToken | None]]:
+    def split(self, text: str, is_literal: Callable[[int, int], bool] | None = None) -> list[tuple[int, int, AddedToken | None]]:
+        """The text cut at added tokens; a mark whose range is literal is text."""
         if self.find is None:
             return [(0, len(text), None)]
         out: list[tuple[int, int, AddedToken | None]] = []
         done = 0
-        for match in self.find.finditer(text):
+        for match in self.find.finditer(text, overlapped=is_literal is not None):
             start, end = match.span()
             token = self.tokens[match.group()]
+            if is_literal is not None and (start < done or (token.is_mark and is_literal(start, end))):
+                continue
             if token.single_word and (ENDS_WITH_WORD.search(text, 0, start) if start else None or STARTS_WITH_WORD.match(text, end)):
                 continue
             if token.lstrip:
@@ -103,19 +111,24 @@ class AddedVocabulary:
         """Matchers for the original and for the normalised text; without parse_special they leave special tokens alone."""
         return self._matchers[parse_special]
 
-    def segments(self, text: str, parse_special: bool = True) -> list[tuple[AlignedText, AddedToken | None]]:
-        """The text cut at added tokens and normalised between them."""
+    def segments(self, text: str, parse_special: bool = True, literal: Sequence[tuple[int, int]] = ()) -> list[tuple[AlignedText, AddedToken | None]]:
+        """The text cut at added tokens and normalised between them; marks inside the literal spans are text."""
         raw, normalized = self.matchers(parse_special)
         whole = AlignedText.of(text)
         out: list[tuple[AlignedText, AddedToken | None]] = []
-        for start, end, token in raw.split(text):
+
+        def is_literal(start: int, end: int) -> bool:
+            return any(start < b and a < end for a, b in literal)
+
+        for start, end, token in raw.split(text, is_literal if literal else None):
             piece = whole.slice(start, end)
             if token is not None:
                 out.append((piece, token))
                 continue
             if self._normalizer is not None:
                 piece = self._normalizer.normalize(piece)
-            out += [(piece.slice(s, e), inner) for s, e, inner in normalized.split(piece.text) if s < e]
+            inside = (lambda s, e, piece=piece: is_literal(*piece.original(s, e))) if literal else None
+            out += [(piece.slice(s, e), inner) for s, e, inner in normalized.split(piece.text, inside) if s < e]
         return out
 
 

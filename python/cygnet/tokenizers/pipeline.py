@@ -34,13 +34,13 @@ class Pipeline:
     def ids_of_many(self, texts: Sequence[str], parse_special: bool, threads: int | None) -> list[Part]:
         return [self.ids(text, parse_special) for text in texts]
 
-    def aligned(self, text: str, parse_special: bool, sequence: int = 0) -> Part:
-        """Ids, offsets and words of a text, stage by stage."""
+    def aligned(self, text: str, parse_special: bool, sequence: int = 0, literal: Sequence[tuple[int, int]] = ()) -> Part:
+        """Ids, offsets and words of a text, stage by stage; marks inside the literal spans are text."""
         ids: list[int] = []
         offsets: list[tuple[int, int]] = []
         words: list[int] = []
         word = 0
-        for piece, token in self.added.segments(well_formed(text), parse_special):
+        for piece, token in self.added.segments(well_formed(text), parse_special, literal):
             if token is not None:
                 ids.append(token.id)
                 offsets.append(piece.original(0, len(piece)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,7 @@ class Tokenizer:
         *,
         add_special_tokens: bool = True,
         parse_special: bool = True,
+        literal: Sequence[tuple[int, int]] = (),
         max_length: int | None = None,
         truncation: str = "longest_first",
         stride: int = 0,
@@ -129,6 +131,8 @@ class Tokenizer:
             Put the model's own marks (BOS, [CLS] ...) around the text.
         parse_special : bool
             Read the spelling of a special token inside the text as that token. False for text that comes from outside.
+        literal : sequence of (int, int)
+            Spans (start, end) of the text that come from outside, where special tokens and added tokens written as marks (</think>) are text.
         max_length : int, optional
             Cut so that no more ids come out, special tokens included.
         truncation : {"longest_first", "only_first", "only_second"}
@@ -147,7 +151,8 @@ class Tokenizer:
             Where max_length leaves no room, stride is not less than that room, or the strategy names a text that is too short.
         """
         rule = self.truncation if max_length is None else Truncation(max_length, truncation, stride, keep_overflow=return_overflow)
-        encoding = self._encode(self.pipeline.ids, text, pair, add_special_tokens, parse_special, rule)
+        parts_of = partial(self.pipeline.aligned, literal=literal) if literal else self.pipeline.ids
+        encoding = self._encode(parts_of, text, pair, add_special_tokens, parse_special, rule)
         return self.padding.apply(encoding) if self.padding else encoding
 
     def encode_batch(
