@@ -12,7 +12,7 @@ from cygnet.formats import open_weights
 STATUS, CLEAR_REFS = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 MAX_SECONDS = 0.1
 MAX_GROWTH = 10 << 20
-MUTATIONS = 300
+MUTATIONS = 200
 
 
 def _memory(field):

@@ -221,6 +221,7 @@ def test_the_attacks_would_work(tmp_path):
 
 
 LAUGHS = b"\x80\x02]q\x00" + b"".join(b"]q%c(h%ch%ce" % (i, i - 1, i - 1) for i in range(1, 60)) + b"."
+REBUILD = ask("torch._utils", "_rebuild_tensor_v2")
 ODD_PROGRAMS = {
     "storage offset out of range": (state_dict(w=tensor(storage(), offset=1)), "'w'", "outside its storage '0' of 4 elements"),
     "shape out of range": (state_dict(w=tensor(storage(), shape=(5,))), "'w'", "outside its storage"),
@@ -234,12 +235,9 @@ ODD_PROGRAMS = {
     "expanded beyond the file": (state_dict(w=tensor(storage(), shape=(2**30,), strides=(0,))), "'w'", "more than the whole file"),
     "size and strides that differ": (state_dict(w=tensor(storage(), strides=(1, 1))), "are not what PyTorch writes"),
     "hundred dimensions": (state_dict(w=tensor(storage(), shape=(1,) * 100, strides=(1,) * 100)), "are not what PyTorch writes"),
-    "sizes that are text": (
-        state_dict(w=ask("torch._utils", "_rebuild_tensor_v2") + tuple_of(storage(), number(0), text("ab"), text("cd")) + b"R"),
-        "PyTorch",
-    ),
+    "sizes that are text": (state_dict(w=REBUILD + tuple_of(storage(), number(0), text("ab"), text("cd")) + b"R"), "PyTorch"),
     "tensor of no storage": (state_dict(w=tensor(number(3))), "are not what PyTorch writes"),
-    "tensor without arguments": (state_dict(w=ask("torch._utils", "_rebuild_tensor_v2") + b")R"), "torch._utils._rebuild_tensor_v2"),
+    "tensor without arguments": (state_dict(w=REBUILD + b")R"), "torch._utils._rebuild_tensor_v2"),
     "parameter of text": (state_dict(w=ask("torch._utils", "_rebuild_parameter") + tuple_of(text("x"), b"\x88", b"N") + b"R"), "a parameter"),
     "third form without a dtype": (state_dict(w=tensor(storage(), rebuild="_rebuild_tensor_v3", last=b"\x89N" + text("f"))), "without a dtype"),
     "size of text": (b"\x80\x02" + ask("torch", "Size") + tuple_of(tuple_of(text("x"))) + b"R.", "torch.Size"),

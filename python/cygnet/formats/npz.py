@@ -74,12 +74,8 @@ def _parse_header(where, text):
         dtype = np.dtype(descr) if isinstance(descr, str) else None
     except (ValueError, SyntaxError, TypeError, LookupError, RecursionError, MemoryError) as error:
         raise FormatError(f"{where} has a damaged header: {error}") from None
-    if (
-        not isinstance(shape, tuple)
-        or len(shape) > MAX_RANK
-        or not all(type(size) is int and 0 <= size < 2**63 for size in shape)
-        or type(fortran) is not bool
-    ):
+    natural = isinstance(shape, tuple) and all(type(size) is int and 0 <= size < 2**63 for size in shape)
+    if not natural or len(shape) > MAX_RANK or type(fortran) is not bool:
         raise FormatError(f"{where} has a damaged header: shape {shape!r}, fortran_order {fortran!r}")
     if dtype is None:
         raise FormatError(f"{where} is an array of records, which is not read")
