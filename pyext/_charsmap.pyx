@@ -76,6 +76,16 @@ cdef class Charsmap:
                         break
         return found
 
+    cdef bint begins(self, unsigned char byte) noexcept nogil:
+        """Whether a rule may begin with the byte."""
+        cdef uint32_t unit
+        cdef size_t node
+        if self._unit_count == 0 or byte == 0:
+            return False
+        unit = self.unit(0)
+        node = ((unit >> 10) << ((unit & (1 << 9)) >> 6)) ^ byte
+        return node < <size_t> self._unit_count and (self.unit(node) & (<uint32_t> 1 << 31 | 0xFF)) == byte
+
     cdef Py_ssize_t text_length(self, Py_ssize_t place) noexcept nogil:
         cdef Py_ssize_t end = place
         while end < self._text_size and self._texts[end] != 0:

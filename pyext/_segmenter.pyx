@@ -8,11 +8,12 @@ from cygnet._core._lane cimport Workspace, cyg_ids_push
 
 
 cdef class Scratch(Workspace):
-    """Ids, where asked for the byte range behind each, and one block of memory that a segmenter uses as it likes."""
+    """Ids, where asked for the byte range behind each, the normalised text, and one block of memory that a segmenter uses as it likes."""
 
     def __dealloc__(self):
         free(self.ranges.data)
         free(self.memory)
+        cyg_text_free(&self.text)
 
     cdef void *need(self, size_t size) noexcept nogil:
         """The block, of at least so many bytes; NULL out of memory. Its content is kept when it grows."""
@@ -49,6 +50,10 @@ cdef class Segmenter:
         for i in range(256):
             self.bytes[i] = -1 if byte_ids is None or byte_ids[i] is None else byte_ids[i]
 
+    cdef Scratch scratch(self):
+        """Memory of the kind that segment() expects."""
+        return Scratch()
+
     cdef int segment(self, Scratch space, const uint8_t *text, size_t size) noexcept nogil:
         """Appends the pieces of valid UTF-8. 0, 1 where the text needs an unknown piece and there is none, -1 out of memory."""
         return 0
@@ -68,10 +73,29 @@ cdef class Segmenter:
             return 1
         return space.emit(self.unknown, start, end)
 
+    cdef int put(self, Scratch space, const uint8_t *text, int32_t id, size_t start, size_t end) noexcept nogil:
+        """Appends a piece; unknown ones (-1 or the unknown id) in a row become one. finish() must follow the last."""
+        cdef int failed
+        if id < 0 or id == self.unknown:
+            if space.unknown_start == space.unknown_end:
+                space.unknown_start = start
+            space.unknown_end = end
+            return 0
+        failed = self.finish(space, text)
+        return failed if failed else space.emit(id, start, end)
+
+    cdef int finish(self, Scratch space, const uint8_t *text) noexcept nogil:
+        """Appends the unknown stretch that put() holds back."""
+        cdef int failed = 0
+        if space.unknown_start < space.unknown_end:
+            failed = self.emit_unknown(space, text, space.unknown_start, space.unknown_end)
+        space.unknown_start = space.unknown_end = 0
+        return failed
+
     def pieces(self, str text):
         """(id, start, end) of the pieces, in characters; None where the text needs an unknown piece and there is none."""
         cdef bytes data = text.encode()
-        cdef Scratch space = Scratch()
+        cdef Scratch space = self.scratch()
         cdef int failed
         cdef Py_ssize_t i
         cdef list chars

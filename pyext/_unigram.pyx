@@ -74,8 +74,10 @@ cdef class UnigramSegmenter(Segmenter):
                 if id < 0:
                     continue
                 candidate = here + self.scores[id]
+                if self.single:
+                    candidate = <float> candidate
                 if nodes[end].start < 0 or candidate > nodes[end].score:
-                    nodes[end].score = <float> candidate if self.single else candidate
+                    nodes[end].score = candidate
                     nodes[end].start = <int32_t> start
                     nodes[end].id = id
                 covered = covered or end == char_end
@@ -100,6 +102,8 @@ cdef class UnigramSegmenter(Segmenter):
         cdef int failed
         if size == 0:
             return 0
+        if size > 0x7FFFFFF0:
+            return -1
         nodes = <Node *> space.need((size + 1) * (sizeof(Node) + sizeof(int32_t)))
         if nodes == NULL:
             return -1

@@ -11,3 +11,4 @@ cdef class Charsmap:
     cdef uint32_t unit(self, size_t node) noexcept nogil
     cdef Py_ssize_t find(self, const char *key, Py_ssize_t size, bint longest, Py_ssize_t *length) noexcept nogil
     cdef Py_ssize_t text_length(self, Py_ssize_t place) noexcept nogil
+    cdef bint begins(self, unsigned char byte) noexcept nogil
