@@ -9,8 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Weights that share a scale in the unpacked forms. */
-enum { CYG_GROUP = 32 };
+#include "cyg_kernels.h" /* CYG_GROUP: weights that share a scale in the unpacked forms */
 
 typedef struct cyg_quant_type {
     const char *name;

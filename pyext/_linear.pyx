@@ -1,0 +1,293 @@
+"""Packed weights: made once at load from stored rows, multiplied with rows of activations by all threads.
+
+A Weight is one product with one or more parts side by side (query, key and value; gate and up), which may be of different kinds. Stored block types
+go into integer panels code by code where that loses nothing; everything else is widened to float32 row by row and quantised or narrowed.
+"""
+
+from libc.math cimport ceil
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, memset
+
+from cygnet._core._kernels cimport CYG_F16, CYG_F32, CYG_GROUP, CYG_I4, CYG_I4M, CYG_I8, cyg_kernels, cyg_product, cyg_weight_kind, kernels
+from cygnet._core._threads cimport Job, team, team_barrier, team_claim
+
+from cygnet.errors import FormatError
+
+cdef extern from "dequantize.h":
+    ctypedef struct cyg_quant_type:
+        const char *name
+        int block_size
+        int block_bytes
+        void (*dequantize)(const uint8_t *blocks, size_t n_blocks, float *out) noexcept nogil
+        void (*unpack_int4)(const uint8_t *blocks, size_t n_blocks, uint8_t *codes, float *scales, float *minimums) noexcept nogil
+        void (*unpack_int8)(const uint8_t *blocks, size_t n_blocks, int8_t *codes, float *scales) noexcept nogil
+    const cyg_quant_type *cyg_quant_type_find(const char *name) noexcept nogil
+
+KINDS = {"float32": CYG_F32, "float16": CYG_F16, "bfloat16": CYG_F16 + 1, "int8": CYG_I8, "int4": CYG_I4M, "int4-symmetric": CYG_I4}
+
+
+cdef class Arena:
+    """One aligned piece of memory of `size` bytes, handed out in 64-byte steps."""
+
+    def __cinit__(self, size_t size):
+        self.memory = <char *>memory_take(size)
+        if self.memory == NULL:
+            raise MemoryError(f"cannot allocate {size} bytes for weights")
+        self.size = size
+
+    def __dealloc__(self):
+        memory_give(self.memory)
+
+    cdef void *take(self, size_t size) except NULL:
+        cdef char *start = self.memory + self.used
+        size = (size + 63) & ~<size_t>63
+        if self.used + size > self.size:
+            raise MemoryError(f"the weights need {self.used + size} bytes, {self.size} were planned")
+        self.used += size
+        return start
+
+    @property
+    def bytes_used(self):
+        return self.used
+
+
+def weight_bytes(parts):
+    """Arena bytes of a Weight of these parts: a list of (kind, n, k)."""
+    cdef const cyg_kernels *table = kernels()
+    cdef int64_t n, k
+    total = 0
+    for kind, n, k in parts:
+        panels = (n + table.nr - 1) // table.nr
+        total += (panels * table.panel_bytes(<cyg_weight_kind><int>KINDS[kind], k) + 63) // 64 * 64 + (n * 4 + 63) // 64 * 64
+    return total
+
+
+cdef struct Source:
+    # The stored rows of one part.
+    const cyg_quant_type *type
+    const uint8_t *data
+    size_t row_bytes
+    const int64_t *index  # which stored rows, in order; NULL: all
+
+
+cdef struct PackJob:
+    const cyg_kernels *table
+    team *members
+    Linear *part
+    Source source
+    int failed
+
+
+cdef inline const uint8_t *_row(const Source *s, int64_t row) noexcept nogil:
+    return s.data + (s.index[row] if s.index != NULL else row) * s.row_bytes
+
+
+cdef int _direct(cyg_weight_kind kind, const cyg_quant_type *type) noexcept nogil:
+    """Whether stored blocks become codes of this kind without loss."""
+    if kind == CYG_I8:
+        return type.unpack_int8 != NULL
+    if kind == CYG_I4M:
+        return type.unpack_int4 != NULL
+    return kind == CYG_I4 and type.unpack_int4 != NULL and type.name[0] == b"Q" and type.name[3] == b"0" and type.name[1] == b"4"
+
+
+cdef void _pack(void *argument, int thread) noexcept nogil:
+    """Packs panels until none is left."""
+    cdef PackJob *job = <PackJob *>argument
+    cdef const cyg_kernels *table = job.table
+    cdef Linear *part = job.part
+    cdef const Source *source = &job.source
+    cdef int64_t k = part.k, groups = (k + CYG_GROUP - 1) // CYG_GROUP, nr = table.nr
+    cdef bint quantised = part.kind >= CYG_I8, direct = quantised and _direct(part.kind, source.type)
+    cdef size_t blocks = k // source.type.block_size
+    cdef float *values = <float *>malloc((nr * k + 1) * sizeof(float))
+    cdef uint8_t *codes = <uint8_t *>malloc(nr * k + 1)
+    cdef float *scales = <float *>malloc((nr * groups + 1) * sizeof(float))
+    cdef float *minima = <float *>malloc((nr * groups + 1) * sizeof(float))
+    cdef int64_t panel, row, rows
+    if values == NULL or codes == NULL or scales == NULL or minima == NULL:
+        job.failed = 1
+    while not job.failed:
+        panel = team_claim(job.members, 1)
+        if panel >= part.panels:
+            break
+        rows = min(nr, part.n - panel * nr)
+        for row in range(rows):
+            if not direct:
+                source.type.dequantize(_row(source, panel * nr + row), blocks, values + row * k)
+            elif part.kind == CYG_I8:
+                source.type.unpack_int8(_row(source, panel * nr + row), blocks, <int8_t *>codes + row * k, scales + row * groups)
+            else:
+                source.type.unpack_int4(_row(source, panel * nr + row), blocks, codes + row * k, scales + row * groups, minima + row * groups)
+        if not quantised:
+            table.pack_float(part.kind, values, k, rows, k, part.data + panel * part.panel_bytes)
+            continue
+        if not direct:
+            table.quantize_weights(part.kind, values, k, rows, k, codes, scales, minima)
+        table.pack_codes(part.kind, codes, scales, minima, rows, k, part.data + panel * part.panel_bytes)
+    free(values)
+    free(codes)
+    free(scales)
+    free(minima)
+
+
+cdef class Weight:
+    """A product y = x W^T + b of one or more matrices over the same input.
+
+    Parameters
+    ----------
+    arena : Arena
+    parts : list of (kind, n, k, dtype, data, rows, bias)
+        `kind` is a key of KINDS; `data` the stored rows as a uint8 array of `dtype` (a name such as "F32" or "Q4_1"), each row whole blocks;
+        `rows` an int64 array choosing rows of data, or None; `bias` (n) float32 or None.
+    threads : int
+    """
+
+    def __cinit__(self, Arena arena, parts, int threads):
+        self.arena = arena
+        self.parts = <Linear *>calloc(max(len(parts), 1), sizeof(Linear))
+        if self.parts == NULL:
+            raise MemoryError()
+        for part in parts:
+            self._add(*part, threads)
+
+    def __dealloc__(self):
+        free(self.parts)
+
+    def _add(self, kind, int64_t n, int64_t k, str dtype, const uint8_t[::1] data, const int64_t[::1] rows, const float[::1] bias, int threads):
+        cdef const cyg_kernels *table = kernels()
+        cdef Linear *part = &self.parts[self.count]
+        cdef PackJob pack
+        cdef Job job
+        name = dtype.encode()
+        pack.source.type = cyg_quant_type_find(name)
+        if pack.source.type == NULL:
+            raise FormatError(f"weights of type {dtype} cannot be multiplied")
+        if k % pack.source.type.block_size:
+            raise FormatError(f"rows of {k} weights are not whole {dtype} blocks of {pack.source.type.block_size}")
+        pack.source.row_bytes = <size_t>(k // pack.source.type.block_size) * pack.source.type.block_bytes
+        stored = data.shape[0] // pack.source.row_bytes if pack.source.row_bytes else n
+        if (rows is None and stored < n) or (rows is not None and (rows.shape[0] != n or (n and not 0 <= _least(rows) <= _most(rows) < stored))):
+            raise FormatError(f"{n} rows are wanted of a matrix that stores {stored}")
+        if bias is not None and bias.shape[0] != n:
+            raise FormatError(f"a bias of {bias.shape[0]} elements for {n} output features")
+        if self.count and k != self.k:
+            raise FormatError(f"matrices over {self.k} and {k} features in one product")
+        pack.source.data = &data[0] if data.shape[0] else NULL
+        pack.source.index = &rows[0] if rows is not None and n else NULL
+        part.kind = <cyg_weight_kind><int>KINDS[kind]
+        part.n, part.k, part.column = n, k, self.n
+        part.panels = (n + table.nr - 1) // table.nr
+        part.panel_bytes = table.panel_bytes(part.kind, k)
+        part.data = <char *>self.arena.take(part.panels * part.panel_bytes)
+        if bias is not None and n:
+            part.bias = <float *>self.arena.take(n * sizeof(float))
+            memcpy(part.bias, &bias[0], n * sizeof(float))
+        pack.table, pack.part, pack.failed = table, part, 0
+        with Job(threads) as job:
+            pack.members = job.members
+            job.run(_pack, &pack, NULL)
+        if pack.failed:
+            raise MemoryError("cannot allocate the packing buffers")
+        self.count += 1
+        self.n += n
+        self.k = k
+
+    def unpack(self, int64_t row):
+        """Row `row` of the whole matrix as (k) float32, as the products see it."""
+        cdef int i
+        cdef const cyg_kernels *table = kernels()
+        cdef float[::1] out
+        import numpy as np
+
+        out = values = np.empty(self.k, np.float32)
+        for i in range(self.count):
+            if row < self.parts[i].column + self.parts[i].n:
+                if self.k:
+                    table.unpack_row(self.parts[i].kind, self.parts[i].data, self.k, row - self.parts[i].column, &out[0])
+                return values
+        raise IndexError(f"row {row} of a matrix with {self.n} rows")
+
+    @property
+    def kinds(self):
+        """Kinds of the parts, in order."""
+        names = {v: k for k, v in KINDS.items()}
+        return [names[self.parts[i].kind] for i in range(self.count)]
+
+    @property
+    def nbytes(self):
+        """Bytes that one product reads: packed panels and biases."""
+        return sum(self.parts[i].panels * self.parts[i].panel_bytes + (self.parts[i].n * 4 if self.parts[i].bias != NULL else 0)
+                   for i in range(self.count))
+
+
+cdef int64_t _least(const int64_t[::1] v) noexcept:
+    cdef int64_t i, best = v[0]
+    for i in range(v.shape[0]):
+        best = min(best, v[i])
+    return best
+
+
+cdef int64_t _most(const int64_t[::1] v) noexcept:
+    cdef int64_t i, best = v[0]
+    for i in range(v.shape[0]):
+        best = max(best, v[i])
+    return best
+
+
+cdef bint needs_codes(const Linear *parts, int count) noexcept nogil:
+    """Whether any part multiplies with quantised activations."""
+    cdef int i
+    for i in range(count):
+        if parts[i].kind >= CYG_I8:
+            return True
+    return False
+
+
+cdef int64_t SHARE_ROWS = 96        # rows of a share when there are many: their activations stay in the second-level cache
+cdef int64_t SHARE_BYTES = 1 << 15  # weight bytes of a share when there are few rows: some microseconds of reading
+
+
+cdef void product_stage(const cyg_kernels *table, team *members, const Linear *parts, int count, const Rows *rows, int64_t m,
+                        float alpha, int accumulate, float *y, int64_t ldy) noexcept nogil:
+    """The caller's shares of y = alpha (x W^T + b) (+ y); every member of the team calls it, a barrier ends the stage.
+
+    A share is a block of rows times a run of panels of one part. Panels come first in the numbering, so that members work on the same
+    panels at the same time.
+    """
+    cdef cyg_product share
+    cdef int64_t row_blocks = (m + SHARE_ROWS - 1) // SHARE_ROWS, block_rows, run, part_shares, index, first = 0
+    cdef int i
+    cdef const Linear *part
+    if m == 0:
+        return
+    block_rows = (m + row_blocks - 1) // row_blocks
+    index = team_claim(members, 1)
+    for i in range(count):
+        part = &parts[i]
+        run = max(1, min(<int64_t>(SHARE_BYTES // max(part.panel_bytes, 1)) + 1, (part.panels + 2 * members.size - 1) // (2 * members.size)))
+        part_shares = (part.panels + run - 1) // run * row_blocks
+        share.weight, share.n, share.k, share.bias = part.data, part.n, part.k, part.bias
+        share.alpha, share.accumulate = alpha, accumulate
+        share.ldx, share.ldy = rows.ldx, ldy
+        while index < first + part_shares:
+            _share(table, part, rows, &share, (index - first) // row_blocks * run, run, (index - first) % row_blocks * block_rows, block_rows, m, y, ldy)
+            index = team_claim(members, 1)
+        first += part_shares
+
+
+cdef inline void _share(const cyg_kernels *table, const Linear *part, const Rows *rows, cyg_product *share, int64_t panel, int64_t run,
+                        int64_t row, int64_t block_rows, int64_t m, float *y, int64_t ldy) noexcept nogil:
+    cdef int64_t groups = (part.k + CYG_GROUP - 1) // CYG_GROUP
+    share.first_panel, share.last_panel = panel, min(panel + run, part.panels)
+    share.m = min(block_rows, m - row)
+    if share.m <= 0:
+        return
+    share.x = rows.x + row * rows.ldx
+    if part.kind >= CYG_I8:
+        share.q = rows.q + row * groups * CYG_GROUP
+        share.q_scale = rows.scale + row * groups
+        share.q_sum = rows.sum + row * groups
+    share.y = y + row * ldy + part.column
+    table.product[<int>part.kind](share)
