@@ -194,6 +194,22 @@ cdef class Weight:
         self.n += n
         self.k = k
 
+    def with_bias(self, const float[::1] bias):
+        """The same packed matrices with another bias (n): an output layer that shares the token embedding."""
+        cdef Weight other = Weight(self.arena, [], 1)
+        cdef int i
+        if bias.shape[0] != self.n:
+            raise FormatError(f"a bias of {bias.shape[0]} elements for {self.n} output features")
+        free(other.parts)
+        other.parts = <Linear *>calloc(max(self.count, 1), sizeof(Linear))
+        if other.parts == NULL:
+            raise MemoryError()
+        memcpy(other.parts, self.parts, self.count * sizeof(Linear))
+        for i in range(self.count):
+            other.parts[i].bias = <float *>&bias[self.parts[i].column]
+        other.count, other.n, other.k, other.own_bias = self.count, self.n, self.k, bias
+        return other
+
     def unpack(self, int64_t row):
         """Row `row` of the whole matrix as (k) float32, as the products see it."""
         cdef int i

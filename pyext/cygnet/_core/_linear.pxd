@@ -38,6 +38,7 @@ cdef class Weight:
     cdef readonly int count
     cdef readonly int64_t n, k
     cdef readonly Arena arena
+    cdef object own_bias  # keeps alive a bias that does not lie in the arena
 
 cdef bint needs_codes(const Linear *parts, int count) noexcept nogil
 cdef void product_stage(const cyg_kernels *table, team *members, const Linear *parts, int count, const Rows *rows, int64_t m,

@@ -1,0 +1,530 @@
+"""The engine: a ModelSpec and its tensors, packed, with the memory of sequences; the only thing that computes.
+
+Whatever is to be fed next is decided elsewhere; here a ragged batch goes in and hidden states or logits come out, the same bits whatever else is in
+the batch, however many threads work, and whether a prefix was cached or not.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import numpy as np
+
+from cygnet._core._cache import BLOCK_TOKENS, BlockPool, Sequence
+from cygnet._core._forward import Runner
+from cygnet._core._stack import Stack
+from cygnet.architectures.spec import Disentangled, ModelKind, Pool, PositionTable
+from cygnet.cpu_count import thread_count
+from cygnet.errors import CacheFull, ContextOverflow, OptionError
+from cygnet.packing import DISENTANGLED_REACH, Packer, StackBuilder, add_head, plan_head
+from cygnet.position_tables import VARIANTS, PositionTables
+
+PASS_TOKENS = 512  # rows of a pass over cached sequences: longer prompts go in pieces, so that buffers stay small
+DEFAULT_CACHE_BYTES = 4 << 30
+
+
+class Engine:
+    """A model that computes.
+
+    Parameters
+    ----------
+    spec : ModelSpec
+    views : dict of str to WeightView
+        The tensors by the names of cygnet.architectures.spec.
+    weights : str
+        "auto" keeps what the file holds; "float32", "float16", "bfloat16", "int8", "int4" convert.
+    threads : int, optional
+        By default what the process may use.
+    max_context : int, optional
+        Longest sequence, at most what the model allows (the default).
+    cache_bytes : int, optional
+        Limit of the key/value memory; by default 4 GiB or half of the machine's memory, if that is less. Memory is taken as it is needed.
+
+    Raises
+    ------
+    OptionError
+        For values out of range.
+
+    Examples
+    --------
+    >>> from cygnet.architectures.registry import load_spec
+    >>> loaded = load_spec("folder")  # doctest: +SKIP
+    >>> engine = Engine(loaded.spec, loaded.weights)  # doctest: +SKIP
+    >>> engine.forward([(engine.sequence(), [1, 2, 3])]).shape  # doctest: +SKIP
+    (1, 32000)
+    """
+
+    block_tokens = BLOCK_TOKENS
+
+    def __init__(self, spec, views, *, weights="auto", threads=None, max_context=None, cache_bytes=None):
+        self.spec = spec
+        self.threads = thread_count(threads)
+        if not isinstance(self.threads, int) or not 1 <= self.threads <= 255:
+            raise OptionError(f"threads={threads!r}: a number from 1 to 255 is expected")
+        self.max_context = self._context(max_context)
+        self._lock = threading.RLock()
+        self._build(views, weights)
+        self._pools(cache_bytes)
+
+    def _context(self, asked):
+        spec, limits = self.spec, [self.spec.max_positions]
+        for stack in (spec.encoder, spec.decoder):
+            if stack is None:
+                continue
+            positions = stack.embedding.positions
+            if positions is not None and positions.kind is not PositionTable.NONE and stack.embedding.patches is None:
+                limits.append(positions.count - positions.offset)
+            if any(isinstance(layer.attention.positions, Disentangled) for layer in stack.layers):
+                limits.append(DISENTANGLED_REACH)
+        limit = min((x for x in limits if x is not None), default=None)
+        if asked is None:
+            return limit
+        if asked < 1 or (limit is not None and asked > limit):
+            raise OptionError(f"max_context={asked}: this model allows 1 to {limit if limit is not None else 'any number of'} tokens")
+        return asked
+
+    def _build(self, views, weights):
+        spec = self.spec
+        packer = Packer(spec, views, weights, self.threads)
+        builders = {}
+        for name in ("encoder", "decoder"):
+            if getattr(spec, name) is not None:
+                runner = Runner(self.threads, False)
+                tables = PositionTables(runner.tables)
+                builders[name] = runner, tables, StackBuilder(packer, name, tables)
+        embedding = next(iter(builders.values()))[2]._embedding_name()
+        if spec.encoder is not None and spec.encoder.embedding.patches is not None:
+            packer.add("encoder.embed.patch", ["encoder.embed.patch"])
+        for head in (spec.head, spec.pooler):
+            if head is not None:
+                plan_head(packer, head, embedding)
+        packer.allocate()
+        last = "decoder" if spec.decoder is not None else "encoder"
+        in_stack = spec.decoder is not None and spec.head is not None and spec.head.pool is Pool.ALL
+        self._sides = {}
+        for name, (runner, tables, builder) in builders.items():
+            stack = builder.build(spec.head if in_stack and name == last else None)
+            self._sides[name] = _Side(runner, tables, stack, getattr(spec, name))
+        embedding = builders[last][2]._embedding_name()
+        self._heads = {}
+        for which, head in (("head", None if in_stack else spec.head), ("pooler", spec.pooler)):
+            if head is not None:
+                self._heads[which] = head, _head_stack(packer, head, self._sides[last].stack.output_width, embedding)
+        self._source_weights = builders["decoder"][2].source_weights() if spec.kind is ModelKind.ENCODER_DECODER else None
+        self._patches = None
+        if "encoder.embed.patch" in packer.plan:
+            self._patches = _projection(packer.weight("encoder.embed.patch")), packer.array("encoder.embed.class"), packer.array("encoder.embed.position.weight")
+        self.weight_bytes = packer.arena.bytes_used
+        self.weight_kinds = {key: weight.kinds for key, weight in packer.packed.items()}
+
+    def _pools(self, cache_bytes):
+        self._pool = self._source_pool = None
+        if "decoder" not in self._sides:
+            return
+        if cache_bytes is None:
+            cache_bytes = min(DEFAULT_CACHE_BYTES, _memory_bytes() // 2)
+        side = self._sides["decoder"]
+        own = max(side.runner.block_bytes(side.stack), 1)
+        self._pool = BlockPool(own, _blocks(cache_bytes, own))
+        cross = side.runner.block_bytes(side.stack, True)
+        if cross:
+            self._source_pool = BlockPool(cross, _blocks(cache_bytes, cross))
+
+    # ---- what is known
+
+    @property
+    def vocab_size(self):
+        """Columns of the logits, or rows of the token embedding where there are none."""
+        return self._sides["decoder" if "decoder" in self._sides else "encoder"].stack.logit_count or self.spec.vocab_size
+
+    @property
+    def blocks_free(self):
+        """Blocks of key/value memory that can still be taken."""
+        return self._pool.free if self._pool is not None else 0
+
+    @property
+    def blocks_used(self):
+        """Blocks of key/value memory in use."""
+        return self._pool.used if self._pool is not None else 0
+
+    def blocks_needed(self, sequence, tokens):
+        """Blocks that appending `tokens` tokens to a sequence would take."""
+        return sequence.blocks_needed(tokens)
+
+    # ---- sequences
+
+    def sequence(self, source=None):
+        """An empty sequence; `source` is what `encode` returned, for encoder-decoder models.
+
+        Returns
+        -------
+        Sequence
+            With .length, .fork(), .truncate(n) and .release().
+        """
+        if self._pool is None:
+            raise OptionError("an encoder keeps no sequences; use hidden()")
+        if (source is None) == (self._source_pool is not None):
+            raise OptionError("a sequence of an encoder-decoder model needs an encoded source, and only such a one takes it")
+        return Sequence(self._pool, source)
+
+    def forward(self, batch, rows="last"):
+        """Appends tokens to sequences and returns logits.
+
+        Parameters
+        ----------
+        batch : list of (Sequence, list of int)
+            Each sequence at most once. All of it is one ragged batch.
+        rows : "last", "all", "none" or list of bool
+            Which new positions give logits: the last of each sequence, all, none, or the last of the sequences marked.
+
+        Returns
+        -------
+        (R, V) float32
+            In the order of the batch.
+
+        Raises
+        ------
+        ContextOverflow, CacheFull, Cancelled, OptionError
+            The sequences are then as they were before.
+        """
+        wanted = self._wanted(batch, rows)
+        with self._lock:
+            side = self._sides["decoder"]
+            logits = np.empty((sum(wanted), side.stack.logit_count), np.float32)
+            before = [sequence.length for sequence, _ in batch]
+            try:
+                self._forward(side, batch, wanted, logits)
+            except BaseException:
+                for (sequence, _), length in zip(batch, before):
+                    sequence.truncate(length)
+                raise
+        return logits
+
+    def _wanted(self, batch, rows):
+        """How many of each sequence's new positions give logits, counted from its end."""
+        if rows == "none":
+            counts = [0] * len(batch)
+        elif rows == "last":
+            counts = [1] * len(batch)
+        elif rows == "all":
+            counts = [len(ids) for _, ids in batch]
+        else:
+            counts = [int(bool(mark)) for mark in rows]
+            if len(counts) != len(batch):
+                raise OptionError(f"{len(counts)} marks for {len(batch)} sequences")
+        if any(count and not self._sides["decoder"].stack.logit_count for count in counts):
+            raise OptionError("this model has no language-model head")
+        for sequence, ids in batch:
+            if not len(ids):
+                raise OptionError("a sequence without new tokens")
+            if self.max_context is not None and sequence.length + len(ids) > self.max_context:
+                raise ContextOverflow(f"{sequence.length + len(ids)} tokens do not fit the context of {self.max_context}")
+        if len(batch) > 1 and len({id(sequence) for sequence, _ in batch}) != len(batch):
+            raise OptionError("a sequence stands twice in one batch")
+        return counts
+
+    def _forward(self, side, batch, wanted, logits):
+        needed = sum(sequence.blocks_needed(len(ids)) for sequence, ids in batch)
+        if needed > self._pool.free:
+            raise CacheFull(
+                f"{needed} blocks of {BLOCK_TOKENS} tokens are needed, {self._pool.free} of {self._pool.limit} are free; "
+                "release sequences, run fewer at once or raise cache_bytes"
+            )
+        done = 0
+        for piece in _pieces(batch, wanted, side.tables):
+            sequences = [sequence for sequence, _, _ in piece]
+            counts = [len(ids) for _, ids, _ in piece]
+            flat = side.ids([ids for _, ids, _ in piece], counts)
+            starts = [sequence.length for sequence in sequences]
+            chosen, end = [], 0
+            for (_, ids, want), count in zip(piece, counts):
+                end += count
+                chosen.extend(range(end - want, end))
+            side.runner.run(
+                side.stack,
+                sequences,
+                counts,
+                flat,
+                table_rows=side.table_rows(flat, counts, starts),
+                ropes=side.tables.prepare([start + count for start, count in zip(starts, counts)]),
+                head_rows=np.array(chosen, np.int64) if chosen else None,
+                logits=logits[done : done + len(chosen)] if chosen else None,
+            )
+            done += len(chosen)
+
+    # ---- encoders
+
+    def hidden(self, batch, type_ids=None):
+        """Hidden states of an encoder, or of a decoder read without memory.
+
+        Parameters
+        ----------
+        batch : list of list of int, or list of (channels, height, width) float32 images
+        type_ids : list of list of int, optional
+
+        Returns
+        -------
+        hidden : (T, D) float32
+            After the final norm; rows offsets[i]:offsets[i + 1] belong to sequence i.
+        offsets : (n + 1,) int64
+        """
+        with self._lock:
+            if "encoder" not in self._sides:
+                return self._decoder_hidden(batch)
+            side = self._sides["encoder"]
+            embedded = None
+            if self._patches is not None:
+                embedded, counts = self._embed_patches(side, batch)
+            else:
+                counts = [len(ids) for ids in batch]
+                for count in counts:
+                    if self.max_context is not None and count > self.max_context:
+                        raise ContextOverflow(f"{count} tokens do not fit the model's {self.max_context} positions")
+            offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+            hidden = np.empty((int(offsets[-1]), side.stack.output_width), np.float32)
+            flat = side.ids(batch, counts) if embedded is None else None
+            full = [count for count in counts if count]
+            if full:
+                side.runner.run(
+                    side.stack,
+                    [],
+                    full,
+                    flat,
+                    embedded=embedded,
+                    table_rows=side.table_rows(flat, counts, [0] * len(counts)) if embedded is None else None,
+                    types=side.type_ids(type_ids, counts),
+                    ropes=side.tables.prepare(full),
+                    hidden=hidden,
+                )
+            return hidden, offsets
+
+    def _decoder_hidden(self, batch):
+        side = self._sides["decoder"]
+        counts = [len(ids) for ids in batch]
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        hidden = np.empty((int(offsets[-1]), side.stack.output_width), np.float32)
+        for i, ids in enumerate(batch):
+            if len(ids):
+                sequence = self.sequence()
+                if self.max_context is not None and len(ids) > self.max_context:
+                    raise ContextOverflow(f"{len(ids)} tokens do not fit the context of {self.max_context}")
+                flat = side.ids([ids], [len(ids)])
+                side.runner.run(
+                    side.stack,
+                    [sequence],
+                    [len(ids)],
+                    flat,
+                    table_rows=side.table_rows(flat, [len(ids)], [0]),
+                    ropes=side.tables.prepare([len(ids)]),
+                    hidden=hidden[offsets[i] : offsets[i + 1]],
+                )
+                sequence.release()
+        return hidden, offsets
+
+    def _embed_patches(self, side, images):
+        """Patches of each image through their projection, the class token in front, positions added."""
+        (projection, class_token, positions), patches = self._patches, self.spec.encoder.embedding.patches
+        size, channels = patches.patch_size, patches.channels
+        rows = []
+        for image in images:
+            image = np.asarray(image, np.float32)
+            if image.shape != (channels, patches.image_size, patches.image_size):
+                raise OptionError(f"an image of shape {image.shape}; this model takes {(channels, patches.image_size, patches.image_size)}")
+            across = patches.image_size // size
+            cut = image.reshape(channels, across, size, across, size).transpose(1, 3, 0, 2, 4).reshape(across * across, -1)
+            rows.append(np.concatenate([class_token[None], self._run_head(side, projection, np.ascontiguousarray(cut))]) + positions)
+        counts = [len(image) for image in rows]
+        return np.ascontiguousarray(np.concatenate(rows) if rows else np.empty((0, side.stack.width)), np.float32), counts
+
+    def head(self, hidden, offsets, which="head"):
+        """What a head makes of hidden states.
+
+        Parameters
+        ----------
+        hidden, offsets
+            As `hidden()` returns them.
+        which : "head" or "pooler"
+
+        Returns
+        -------
+        (n, outputs) float32, or (T, outputs) where the head looks at every position.
+        """
+        if which not in self._heads:
+            raise OptionError(f"this model has no {which}")
+        head, stack = self._heads[which]
+        pooled = pool(hidden, offsets, head.pool)
+        with self._lock:
+            return self._run_head(self._sides["decoder" if "decoder" in self._sides else "encoder"], stack, pooled)
+
+    def has_head(self, which="head"):
+        """Whether `head(..., which)` can be called."""
+        return which in self._heads
+
+    def _run_head(self, side, stack, rows):
+        out = np.empty((len(rows), stack.logit_count), np.float32)
+        if len(rows):
+            rows = np.ascontiguousarray(rows, np.float32)
+            side.runner.run(stack, [], [1] * len(rows), None, embedded=rows, head_rows=np.arange(len(rows)), logits=out)
+        return out
+
+    def encode(self, batch):
+        """Runs the encoder of an encoder-decoder model.
+
+        Parameters
+        ----------
+        batch : list of list of int
+
+        Returns
+        -------
+        list of Sequence
+            Sources: the keys and values that decoder sequences attend to; .release() gives their memory back.
+        """
+        if self._source_weights is None:
+            raise OptionError("this model has no encoder beside its decoder")
+        with self._lock:
+            hidden, offsets = self.hidden(batch)
+            side = self._sides["decoder"]
+            counts = [int(n) for n in np.diff(offsets)]
+            return side.runner.make_sources(side.stack, self._source_weights, hidden, counts, self._source_pool)
+
+    # ---- control
+
+    def cancel(self):
+        """Stops the running pass within one layer; it raises Cancelled."""
+        for side in self._sides.values():
+            side.runner.cancel()
+
+    def profile(self, on=True):
+        """Starts (or stops) the stage timers; returns the seconds by stage since they were last started."""
+        total = {}
+        for side in self._sides.values():
+            for stage, seconds in side.runner.profile(on).items():
+                total[stage] = total.get(stage, 0.0) + seconds
+        return total
+
+
+class _Side:
+    """Encoder or decoder: its stack, what runs it, and how tokens become rows of its tables."""
+
+    def __init__(self, runner, tables, stack, spec):
+        self.runner, self.tables, self.stack = runner, tables, stack
+        self.positions = spec.embedding.positions
+        self.type_count = spec.embedding.type_count
+
+    def ids(self, batch, counts):
+        """All tokens in one int32 array, checked."""
+        flat = np.empty(sum(counts), np.int32)
+        end = 0
+        for ids, count in zip(batch, counts):
+            try:
+                flat[end : end + count] = ids
+            except (TypeError, ValueError, OverflowError):
+                raise OptionError("token ids must be integers") from None
+            end += count
+        if len(flat) and not (0 <= flat.min() and flat.max() < self.stack.token_count):
+            wrong = next(int(i) for i in flat if not 0 <= i < self.stack.token_count)
+            raise OptionError(f"token id {wrong} lies outside the vocabulary of {self.stack.token_count}")
+        return flat
+
+    def table_rows(self, flat, counts, starts):
+        """Row of the position table of each token, or None without such a table."""
+        positions = self.positions
+        if positions is None or positions.kind is PositionTable.NONE:
+            return None
+        if len(counts) == len(flat) and positions.padding_id is None:
+            return np.array(starts, np.int32) + np.int32(positions.offset)
+        rows = np.empty(len(flat), np.int32)
+        end = 0
+        for count, start in zip(counts, starts):
+            part = slice(end, end + count)
+            if positions.padding_id is None:
+                rows[part] = np.arange(start + positions.offset, start + positions.offset + count)
+            else:
+                real = flat[part] != positions.padding_id
+                rows[part] = np.where(real, np.cumsum(real) - 1 + start + positions.offset, positions.padding_row)
+            end += count
+        return rows
+
+    def type_ids(self, type_ids, counts):
+        """Token types in one int32 array, zeros by default, or None without such a table."""
+        if not self.type_count:
+            return None
+        flat = np.zeros(sum(counts), np.int32)
+        if type_ids is not None:
+            flat[:] = np.concatenate([np.asarray(kinds, np.int32) for kinds in type_ids]) if len(flat) else 0
+            if len(flat) and not (0 <= flat.min() and flat.max() < self.type_count):
+                raise OptionError(f"token types must lie in 0..{self.type_count - 1}")
+        return flat
+
+
+def pool(hidden, offsets, kind):
+    """The rows of each sequence that a head sees: all, the first, the last, or their mean."""
+    if kind is Pool.ALL:
+        return hidden
+    starts, ends = offsets[:-1], offsets[1:]
+    if (starts == ends).any():
+        raise OptionError("a sequence without tokens has no pooled row")
+    if kind is Pool.FIRST:
+        return hidden[starts]
+    if kind is Pool.LAST:
+        return hidden[ends - 1]
+    return np.stack([hidden[start:end].mean(0) for start, end in zip(starts, ends)]) if len(starts) else hidden[:0]
+
+
+def _pieces(batch, wanted, tables):
+    """Cuts a batch into passes of at most PASS_TOKENS rows: lists of (sequence, ids, rows wanted from its end)."""
+    if len(batch) == 1 and len(batch[0][1]) <= PASS_TOKENS:
+        yield [(*batch[0], wanted[0])]
+        return
+    piece, room, totals = [], PASS_TOKENS, []
+    for (sequence, ids), want in zip(batch, wanted):
+        at = 0
+        while at < len(ids):
+            part = ids[at : at + room]
+            total = sequence.length + len(part)
+            if piece and tables.distinct([*totals, total]) >= VARIANTS:
+                yield piece
+                piece, room, totals = [], PASS_TOKENS, []
+                continue
+            at += len(part)
+            piece.append((sequence, part, max(0, min(len(part), want - (len(ids) - at)))))
+            totals.append(total)
+            room -= len(part)
+            if room == 0:
+                yield piece
+                piece, room, totals = [], PASS_TOKENS, []
+    if piece:
+        yield piece
+
+
+def _head_stack(packer, head, width, embedding_name):
+    """A stack without layers that runs a head on given rows."""
+    stack = Stack(width, 0, 0)
+    stack.embedding()
+    stack.finish()
+    add_head(packer, stack, head, embedding_name)
+    return stack
+
+
+def _projection(weight):
+    """A stack without layers that is one product."""
+    stack = Stack(weight.k, 0, 0)
+    stack.embedding()
+    stack.finish()
+    stack.head([(weight, 0, None)])
+    return stack
+
+
+def _blocks(cache_bytes, block_bytes):
+    if cache_bytes < block_bytes:
+        raise OptionError(f"cache_bytes={cache_bytes} holds less than one block of {block_bytes} bytes ({BLOCK_TOKENS} tokens)")
+    return min(cache_bytes // block_bytes, 1 << 30)
+
+
+def _memory_bytes():
+    """Memory of the machine, or a modest guess where it does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 8 << 30
