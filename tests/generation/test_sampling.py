@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from cygnet._core._rows import gather_logprobs, log_softmax_row, top_logprobs
-from cygnet._core._sampling import Sampler, philox_block, uniform
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from cygnet._core._rows import gather_logprobs, log_softmax_row, top_logprobs
+from cygnet._core._sampling import Sampler, philox_block, uniform
 
 NEUTRAL = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0, "typical_p": 1.0, "epsilon_cutoff": 0.0, "eta_cutoff": 0.0}
 
@@ -96,7 +97,8 @@ def test_ties_and_flat_rows():
     "options",
     [
         {"top_p": 0.0}, {"top_p": 1e-8}, {"top_p": 1.0}, {"top_k": 0}, {"top_k": 1}, {"top_k": 51}, {"min_p": 1.0}, {"typical_p": 1.0},
-        {"typical_p": 1e-9}, {"temperature": 1e-4}, {"temperature": 1e-45}, {"temperature": 1e9}, {"temperature": 1e300}, {"epsilon_cutoff": 0.999}, {"eta_cutoff": 0.999},
+        {"typical_p": 1e-9}, {"temperature": 1e-4}, {"temperature": 1e-45}, {"temperature": 1e9}, {"temperature": 1e300},
+        {"epsilon_cutoff": 0.999}, {"eta_cutoff": 0.999},
     ],
 )  # fmt: skip
 def test_extreme_values_keep_a_token(options):

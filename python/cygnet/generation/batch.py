@@ -37,8 +37,8 @@ def run_step(engine: Engine, tasks: Sequence[Task], budget: int, failed=None) ->
             continue
         if feeds:
             planned.append((task, feeds))
-            budget -= sum(len(feed.ids) for feed in feeds if len(feed.ids) > 1)
-            budget = max(budget, 0)
+            if task.reading:
+                budget -= sum(len(feed.ids) for feed in feeds)
     if not planned:
         return
     feeds = [feed for _, own in planned for feed in own]

@@ -51,12 +51,16 @@ class SamplingTask:
     def finished(self) -> bool:
         return all(continuation.finish_reason for continuation in self._continuations)
 
+    @property
+    def reading(self) -> bool:
+        return not self._prompt.done
+
     def begin(self, engine: Engine, cache: PrefixCache, source: Source | None) -> None:
         self._prompt.begin(engine, cache, source)
         self._cache = cache if source is None else None
 
     def plan(self, budget: int) -> list[Feed]:
-        if not self._prompt.done:
+        if self.reading:
             return self._prompt.plan(budget)
         self._planned = [self._feed(continuation) for continuation in self._live]
         return self._planned
@@ -69,9 +73,9 @@ class SamplingTask:
         return Feed(continuation.sequence, [last, *drafts], ALL if drafts else LAST)
 
     def advance(self, rows: np.ndarray) -> None:
-        if not self._prompt.done:
+        if self.reading:
             self._prompt.advance()
-            if self._prompt.done:
+            if not self.reading:
                 self._start(rows[0])
             return
         first = 0
@@ -122,7 +126,7 @@ class SamplingTask:
 
     def blocks_wanted(self, engine: Engine) -> int:
         limit = self._policy.limit
-        if self._prompt.done:
+        if not self.reading:
             return sum(engine.blocks_needed(c.sequence, limit - c.generated + 1) for c in self._live)
         # Further samples share the prompt and each own what follows, its first block being a copy of a shared one.
         others = len(self._continuations) - 1

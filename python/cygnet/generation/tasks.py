@@ -50,7 +50,7 @@ class Request:
     def check(self, engine: Engine) -> None:
         """Raises OptionError for ids outside the vocabulary and ContextOverflow for a prompt without room for one new token."""
         self.options.check_vocabulary(engine.vocab_size)
-        for name, ids in (("prompt", self.prompt_ids), ("source", self.source_ids or ())):
+        for name, ids in (("prompt", self.prompt_ids), ("source", () if self.source_ids is None else self.source_ids)):
             if len(ids) and not (0 <= min(ids) and max(ids) < engine.vocab_size):
                 raise OptionError(f"the {name} has ids outside the vocabulary of {engine.vocab_size} tokens")
         if not len(self.decoder_ids):
@@ -77,6 +77,7 @@ class Task(Protocol):
     """Lives in the scheduler's thread: begin, then plan and advance until finished, then close in any case."""
 
     finished: bool
+    reading: bool  # still at its prompt: what it feeds counts against the budget
     source_ids: Sequence[int] | None
 
     def begin(self, engine: Engine, cache: PrefixCache, source: Source | None) -> None:

@@ -1,0 +1,199 @@
+"""What a caller holds of a submitted request: its stream, its result, and the means to cancel it, for threads and for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterator
+
+from cygnet.errors import Cancelled
+from cygnet.generation.result import Delta
+
+# Waits are sliced, because on some systems a signal cannot interrupt a wait without a time limit.
+_WAIT_SLICE = 0.5
+
+
+class Ticket:
+    """The state that the scheduler's thread and the caller share."""
+
+    def __init__(self):
+        self._changed = threading.Condition()
+        self._deltas: deque[Delta] = deque()
+        self._listener: Callable[[], None] | None = None
+        self.cancelled = False
+        self.done = False
+        self.error: BaseException | None = None
+        self.results: list = []
+
+    def emit(self, delta: Delta) -> None:
+        with self._changed:
+            self._deltas.append(delta)
+            self._tell()
+
+    def finish(self, results: list) -> None:
+        with self._changed:
+            self.results, self.done = results, True
+            self._tell()
+
+    def fail(self, error: BaseException) -> None:
+        with self._changed:
+            self.error, self.done = error, True
+            self._tell()
+
+    def abandon_after_fork(self) -> None:
+        """In a forked child: no thread will ever work on it, and its lock may have been held in the parent."""
+        self._changed = threading.Condition()
+        self._listener = None
+        self.fail(Cancelled("this request belongs to the process that forked this one; submit it again here"))
+
+    def _tell(self) -> None:
+        self._changed.notify_all()
+        if self._listener is not None:
+            self._listener()
+
+    def listen(self, listener: Callable[[], None] | None) -> None:
+        """Calls `listener` after each change, from the scheduler's thread."""
+        with self._changed:
+            self._listener = listener
+
+    def take(self) -> Delta | None:
+        """The next delta, or None if there is none yet."""
+        with self._changed:
+            return self._deltas.popleft() if self._deltas else None
+
+    def wait(self, timeout: float, for_delta: bool) -> None:
+        """Until it is done (or a delta is there), or the time is over."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.done or (for_delta and self._deltas), timeout)
+
+
+class Handle:
+    """A submitted request. Iterating gives its deltas as they come; a handle that is dropped or closed cancels what still runs.
+
+    Parameters
+    ----------
+    ticket : Ticket
+    cancel : function
+        Tells the scheduler.
+    """
+
+    def __init__(self, ticket: Ticket, cancel: Callable[[Ticket], None]):
+        self._ticket = ticket
+        self._cancel = cancel
+
+    @property
+    def done(self) -> bool:
+        return self._ticket.done
+
+    def cancel(self) -> None:
+        """Stops the request within one forward pass, from any thread; its result then says "cancelled"."""
+        if not self._ticket.done:
+            self._cancel(self._ticket)
+
+    close = cancel
+
+    def result(self, timeout: float | None = None) -> list:
+        """Waits for the end.
+
+        Parameters
+        ----------
+        timeout : float or None
+            In seconds; None waits for ever.
+
+        Returns
+        -------
+        list of Generation
+            One for each sample or returned beam.
+
+        Raises
+        ------
+        TimeoutError
+            The request goes on.
+        Exception
+            What went wrong in the request.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        try:
+            while not self._ticket.done:
+                left = _WAIT_SLICE if end is None else min(_WAIT_SLICE, end - time.monotonic())
+                if left <= 0:
+                    raise TimeoutError(f"the request was not done within {timeout} s")
+                self._ticket.wait(left, for_delta=False)
+        except KeyboardInterrupt:
+            self.cancel()
+            raise
+        return self._outcome()
+
+    def __iter__(self) -> Iterator[Delta]:
+        try:
+            while True:
+                delta = self._ticket.take()
+                if delta is not None:
+                    yield delta
+                elif self._ticket.done:
+                    delta = self._ticket.take()
+                    if delta is None:
+                        break
+                    yield delta
+                else:
+                    self._ticket.wait(_WAIT_SLICE, for_delta=True)
+            self._outcome()
+        finally:
+            self.cancel()
+
+    async def aresult(self) -> list:
+        """result() for asyncio; cancelling the awaiting task cancels the request."""
+        async with _Watch(self) as watch:
+            while not self._ticket.done:
+                await watch.change()
+        return self._outcome()
+
+    async def __aiter__(self) -> AsyncIterator[Delta]:
+        async with _Watch(self) as watch:
+            while True:
+                finished = self._ticket.done
+                delta = self._ticket.take()
+                if delta is not None:
+                    yield delta
+                elif finished:
+                    break
+                else:
+                    await watch.change()
+        self._outcome()
+
+    def _outcome(self) -> list:
+        if self._ticket.error is not None:
+            raise self._ticket.error
+        return self._ticket.results
+
+    def __del__(self):
+        self.cancel()
+
+
+class _Watch:
+    """Wakes an event loop whenever a ticket changes; cancels the request if its body is left early."""
+
+    def __init__(self, handle: Handle):
+        self._handle = handle
+        self._event = asyncio.Event()
+
+    async def __aenter__(self) -> _Watch:
+        loop, event = asyncio.get_running_loop(), self._event
+
+        def wake():
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(event.set)
+
+        self._handle._ticket.listen(wake)
+        self._event.set()
+        return self
+
+    async def change(self) -> None:
+        await self._event.wait()
+        self._event.clear()
+
+    async def __aexit__(self, *exception) -> None:
+        self._handle._ticket.listen(None)
+        self._handle.cancel()

@@ -1,0 +1,350 @@
+"""Continuous batching: one thread a model runs every request, from any thread or event loop, in one ragged batch.
+
+Each step feeds one token of every running continuation beside at most one chunk of prompt tokens, so that nobody waits longer for a token than
+a chunk takes. Requests start in the order of their arrival, once the memory that they may need at worst is free; nothing that runs can
+run out of it. As a sequence's logits do not depend on the batch, every request gets the tokens it would get alone.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import weakref
+from collections import deque
+from collections.abc import Sequence
+
+from cygnet.errors import CacheFull, Cancelled, OptionError
+from cygnet.generation.batch import run_step
+from cygnet.generation.beam_task import BeamTask
+from cygnet.generation.engine_protocol import Engine, Source
+from cygnet.generation.handle import Handle, Ticket
+from cygnet.generation.prefix_cache import PrefixCache
+from cygnet.generation.sampling_task import SamplingTask
+from cygnet.generation.speculation import speculator_factory
+from cygnet.generation.tasks import Request, Task
+
+# The thread ends after this long without work, so that an unused model holds no thread and can be collected.
+IDLE_SECONDS = 0.2
+
+# A forward pass that was stopped for a request that meanwhile ended is repeated, but not for ever.
+_MAX_REPEATS = 3
+
+
+class _Job:
+    """A task between submission and result."""
+
+    __slots__ = ("begun", "source", "task", "ticket")
+
+    def __init__(self, task: Task, ticket: Ticket):
+        self.task = task
+        self.ticket = ticket
+        self.source: Source | None = None
+        self.begun = False
+
+
+class Scheduler:
+    """Runs requests on an engine.
+
+    Parameters
+    ----------
+    engine : Engine
+    chunk_tokens : int
+        Prompt tokens a step may read while somebody waits for his next token.
+    prompt_tokens : int
+        Prompt or source tokens a step may read otherwise.
+    reuse_prefixes : bool
+        Whether computed prompts are kept for later requests that begin alike, as long as memory is not needed otherwise.
+    draft : Engine or None
+        A small model with the same vocabulary, for speculation="draft-model".
+
+    Raises
+    ------
+    OptionError
+        For a draft model with another vocabulary.
+    """
+
+    def __init__(
+        self, engine: Engine, *, chunk_tokens: int = 128, prompt_tokens: int = 512, reuse_prefixes: bool = True, draft: Engine | None = None
+    ):
+        if chunk_tokens < 1 or prompt_tokens < 1:
+            raise OptionError(f"chunk_tokens={chunk_tokens} and prompt_tokens={prompt_tokens} must be at least 1")
+        if draft is not None and draft.vocab_size != engine.vocab_size:
+            raise OptionError(f"the draft model has {draft.vocab_size} tokens, the model {engine.vocab_size}: they must share a vocabulary")
+        self._engine = engine
+        self._chunk_tokens = chunk_tokens
+        self._prompt_tokens = prompt_tokens
+        self._cache = PrefixCache(engine, reuse_prefixes)
+        self._speculate = speculator_factory(draft)
+        self._wake = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._closed = False
+        self._waiting: deque[_Job] = deque()
+        self._running: list[_Job] = []
+        self._in_forward = False
+        _schedulers.add(self)
+
+    def submit(self, request: Request) -> Handle:
+        """Queues a request.
+
+        Raises
+        ------
+        OptionError, ContextOverflow
+            At once, for a request that can never run.
+        """
+        request.check(self._engine)
+        ticket = Ticket()
+        if request.options.num_beams > 1:
+            task = BeamTask(request, self._engine.max_context, emit=ticket.emit)
+        else:
+            task = SamplingTask(request, self._engine.max_context, emit=ticket.emit, speculate=self._speculate)
+        return self._enqueue(task, ticket)
+
+    def submit_task(self, task: Task) -> Handle:
+        """Queues anything else that keeps to the Task protocol."""
+        return self._enqueue(task, Ticket())
+
+    def run(self, requests: Sequence[Request]) -> list[list]:
+        """The results of several requests, in order; if one fails or the wait is interrupted, the others are cancelled."""
+        handles = []
+        try:
+            for request in requests:
+                handles.append(self.submit(request))
+            return [handle.result() for handle in handles]
+        except BaseException:
+            for handle in handles:
+                handle.cancel()
+            raise
+
+    def close(self) -> None:
+        """Cancels everything and ends the thread; the scheduler takes no more requests."""
+        with self._wake:
+            self._closed = True
+            thread = self._thread
+            for job in (*self._waiting, *self._running):
+                job.ticket.cancelled = True
+            if self._in_forward:
+                self._engine.cancel()
+            self._wake.notify_all()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
+        self._cache.clear()
+
+    def _enqueue(self, task: Task, ticket: Ticket) -> Handle:
+        with self._wake:
+            if self._closed:
+                raise OptionError("the model is closed")
+            self._waiting.append(_Job(task, ticket))
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="cygnet-scheduler", daemon=True)
+                self._thread.start()
+            self._wake.notify()
+        return Handle(ticket, self._cancel)
+
+    def _cancel(self, ticket: Ticket) -> None:
+        """Marks a request; stops the running forward pass if nobody else wants it."""
+        ticket.cancelled = True
+        # Finalizers come here too, perhaps in a thread that holds the lock, which is why it is reentrant.
+        with self._wake:
+            if self._in_forward and all(job.ticket.cancelled for job in self._running):
+                self._engine.cancel()
+
+    # Everything below runs in the scheduler's thread.
+
+    def _work(self) -> None:
+        while self._await_work():
+            try:
+                self._end_cancelled()
+                self._admit()
+                self._advance()
+            except Exception as error:
+                for job in self._jobs():
+                    self._end(job, error)
+
+    def _await_work(self) -> bool:
+        """Waits until there is something to do; False ends the thread."""
+        with self._wake:
+            while not self._waiting and not self._running:
+                if self._closed or not self._wake.wait(IDLE_SECONDS):
+                    if self._waiting:
+                        break
+                    self._thread = None
+                    return False
+        return True
+
+    def _jobs(self) -> list[_Job]:
+        """All that run or wait, in order of arrival."""
+        with self._wake:
+            return [*self._running, *self._waiting]
+
+    def _end_cancelled(self) -> None:
+        for job in self._jobs():
+            if job.ticket.cancelled:
+                job.task.cancel()
+                self._end(job)
+
+    def _end(self, job: _Job, error: BaseException | None = None) -> None:
+        """Takes a job off the books, gives its memory back, and tells its caller."""
+        try:
+            job.task.close()
+            if job.source is not None:
+                job.source.release()
+                job.source = None
+            results = [] if error else job.task.results()
+        except Exception as raised:
+            error = error or raised
+        with self._wake:
+            if job in self._running:
+                self._running.remove(job)
+            if job in self._waiting:
+                self._waiting.remove(job)
+        if error is None:
+            job.ticket.finish(results)
+        else:
+            job.ticket.fail(error)
+
+    def _admit(self) -> None:
+        """Starts waiting jobs, first come first served, as long as their memory is there."""
+        self._encode_sources()
+        while self._waiting:
+            job = self._waiting[0]
+            if job.task.source_ids is not None and job.source is None:
+                return
+            try:
+                if not job.begun:
+                    job.begun = True
+                    job.task.begin(self._engine, self._cache, job.source)
+                if job.task.finished:
+                    self._end(job)
+                    continue
+                if not self._make_room(job):
+                    return
+            except Exception as error:
+                self._end(job, error)
+                continue
+            with self._wake:
+                self._waiting.popleft()
+                self._running.append(job)
+
+    def _encode_sources(self) -> None:
+        """Encodes the next waiting sources as one batch of about prompt_tokens."""
+        batch, tokens = [], 0
+        for job in self._jobs():
+            if job.task.source_ids is not None and job.source is None:
+                tokens += len(job.task.source_ids)
+                if batch and tokens > self._prompt_tokens:
+                    break
+                batch.append(job)
+        if not batch:
+            return
+        try:
+            sources = self._engine.encode([job.task.source_ids for job in batch])
+        except Cancelled:
+            return
+        except Exception as error:
+            if len(batch) == 1:
+                self._end(batch[0], error)
+                return
+            sources = [self._encode_alone(job) for job in batch]
+        for job, source in zip(batch, sources, strict=True):
+            job.source = source
+
+    def _encode_alone(self, job: _Job) -> Source | None:
+        try:
+            return self._engine.encode([job.task.source_ids])[0]
+        except Exception as error:
+            self._end(job, error)
+            return None
+
+    def _make_room(self, job: _Job) -> bool:
+        """Whether the job's worst case fits beside that of all that run; forgets cached prefixes for it."""
+        engine = self._engine
+        wanted = job.task.blocks_wanted(engine) + sum(other.task.blocks_wanted(engine) for other in self._running)
+        while wanted > engine.blocks_free:
+            if not self._cache.evict():
+                if self._running:
+                    return False
+                raise CacheFull(
+                    f"the request may need {wanted} more memory blocks of {engine.block_tokens} tokens and {engine.blocks_free} are free with "
+                    "nothing else running: give a smaller max_new_tokens, fewer samples or beams, or load the model with more memory"
+                )
+        return True
+
+    def _advance(self) -> None:
+        """One step of all that run; a request that fails ends alone."""
+        if not self._running:
+            return
+        jobs = list(self._running)
+        budget = self._prompt_tokens if all(job.task.reading for job in jobs) else self._chunk_tokens
+        for _ in range(_MAX_REPEATS):
+            try:
+                self._step(jobs, budget)
+                break
+            except Cancelled:
+                if all(job.ticket.cancelled for job in jobs):
+                    return
+            except Exception:
+                self._step_alone(jobs)
+                break
+        else:
+            self._step_alone(jobs)
+        for job in jobs:
+            if job.task.finished and not job.ticket.done:
+                self._end(job)
+
+    def _step(self, jobs: list[_Job], budget: int) -> None:
+        owners = {id(job.task): job for job in jobs}
+
+        def failed(task, error):
+            self._end(owners[id(task)], error)
+
+        with self._wake:
+            self._in_forward = True
+        try:
+            run_step(self._engine, [job.task for job in jobs], budget, failed)
+        finally:
+            with self._wake:
+                self._in_forward = False
+
+    def _step_alone(self, jobs: list[_Job]) -> None:
+        """Finds the request that makes a forward pass fail, by running each one for itself."""
+        for job in jobs:
+            if job.ticket.done:
+                continue
+            try:
+                self._step([job], self._chunk_tokens)
+            except Exception as error:
+                if not job.ticket.cancelled:
+                    self._end(job, error)
+
+    def _after_fork(self) -> None:
+        """In a forked child: the thread is gone, its work stays the parent's, and the next request starts a new one."""
+        jobs = (*self._waiting, *self._running)
+        self._wake = threading.Condition()
+        self._thread, self._in_forward = None, False
+        self._waiting.clear()
+        self._running.clear()
+        for job in jobs:
+            job.ticket.abandon_after_fork()
+            job.task.close()
+            if job.source is not None:
+                job.source.release()
+
+
+_schedulers: weakref.WeakSet[Scheduler] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    for scheduler in list(_schedulers):
+        scheduler.close()
+
+
+def _after_fork_in_child() -> None:
+    for scheduler in list(_schedulers):
+        scheduler._after_fork()
+
+
+# A thread that is still in compiled code when the interpreter is taken down would crash it.
+atexit.register(_close_all)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
