@@ -90,8 +90,6 @@ class FakeEngine:
         return [FakeSource(self, ids) for ids in sources]
 
     def blocks_needed(self, sequence, count):
-        if sequence is None:
-            return -(-count // self.block_tokens)
         shared = sequence.length % self.block_tokens and sequence.blocks[-1].refs > 1
         return -(-(sequence.length + count) // self.block_tokens) - len(sequence.blocks) + (1 if shared and count else 0)
 
@@ -109,19 +107,16 @@ class FakeEngine:
         if needed > self.blocks_free:
             raise errors.CacheFull(f"{needed} blocks are needed, {self.blocks_free} are free")
         if isinstance(rows, str):
-            flags = [rows == "all" or (rows == "last" and i == len(ids) - 1) for _, ids in batch for i in range(len(ids))]
-        else:
-            flags = list(rows)
-        found, flag = [], iter(flags)
-        for sequence, ids in batch:
-            assert len(ids) > 0
-            for token in ids:
+            rows = [{"all": len(ids), "last": 1, "none": 0}[rows] for _, ids in batch]
+        found = []
+        for (sequence, ids), wanted in zip(batch, rows, strict=True):
+            assert 0 <= wanted <= len(ids) > 0
+            for place, token in enumerate(ids):
                 sequence.append(token)
                 if self.max_context is not None:
                     assert sequence.length <= self.max_context
-                if next(flag):
+                if place >= len(ids) - wanted:
                     found.append(self.logits(sequence.ids, sequence.source))
-        assert next(flag, None) is None
         return np.array(found, np.float32).reshape(len(found), self.vocab_size)
 
     def assert_clean(self, kept=0):

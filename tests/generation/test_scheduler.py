@@ -35,7 +35,7 @@ def run_in(request):
     yield make
     for scheduler, _ in made:
         scheduler.close()
-        scheduler._engine.assert_clean()
+        scheduler.engine.assert_clean()
 
 
 MIXED = [

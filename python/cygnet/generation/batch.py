@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cygnet.generation.engine_protocol import Engine
-from cygnet.generation.tasks import ALL, LAST, NONE, Feed, Task
+from cygnet.generation.tasks import ALL, NONE, Feed, Task
 
 
 def run_step(engine: Engine, tasks: Sequence[Task], budget: int, failed=None) -> None:
@@ -59,14 +59,7 @@ def _row_count(feed: Feed) -> int:
     return len(feed.ids) if feed.rows == ALL else 0 if feed.rows == NONE else 1
 
 
-def _rows(feeds: list[Feed]) -> str | list[bool]:
-    """The forward pass's `rows`: a word if one fits all feeds, else a flag for each token."""
+def _rows(feeds: list[Feed]) -> str | list[int]:
+    """The forward pass's `rows`: a word if one fits all feeds, else a count for each."""
     kinds = {feed.rows for feed in feeds}
-    if len(kinds) == 1:
-        return kinds.pop()
-    flags = []
-    for feed in feeds:
-        flags += [feed.rows == ALL] * len(feed.ids)
-        if feed.rows == LAST:
-            flags[-1] = True
-    return flags
+    return kinds.pop() if len(kinds) == 1 else list(map(_row_count, feeds))

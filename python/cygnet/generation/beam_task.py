@@ -12,7 +12,7 @@ from cygnet.generation.engine_protocol import Engine, Sequence, Source
 from cygnet.generation.prefix_cache import PrefixCache
 from cygnet.generation.result import Delta, Generation, TokenLogprob, Usage
 from cygnet.generation.sampling import TokenPolicy, apply_forcing
-from cygnet.generation.tasks import LAST, Emit, Feed, Prompt, Request, ignore
+from cygnet.generation.tasks import LAST, Emit, Feed, Prompt, Request, blocks_for, ignore
 
 
 class BeamTask:
@@ -150,12 +150,11 @@ class BeamTask:
         )
 
     def blocks_wanted(self, engine: Engine) -> int:
-        # A beam comes to own what it will read, and a copy of a block that it shares.
         beams = self._request.options.num_beams
         if not self.reading:
             left = self._policy.limit - max(len(beam.ids) for group in self._groups for beam in (*group.running, Hypothesis((), 0.0)))
-            return beams * (engine.blocks_needed(None, left) + 1)
-        return engine.blocks_needed(self._prompt.sequence, self._prompt.left) + beams * (engine.blocks_needed(None, self._policy.limit) + 1)
+            return beams * blocks_for(engine, left)
+        return engine.blocks_needed(self._prompt.sequence, self._prompt.left) + beams * blocks_for(engine, self._policy.limit)
 
     def cancel(self) -> None:
         if not self.finished:

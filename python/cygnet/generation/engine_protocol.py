@@ -49,9 +49,9 @@ class Engine(Protocol):
         Parameters
         ----------
         batch : list of (Sequence, sequence of int)
-            T new tokens in all.
-        rows : "last", "all", "none" or list of bool
-            Which new positions get logits: the last of each sequence, all, none, or one flag for each of the T.
+            Each sequence once.
+        rows : "last", "all", "none" or list of int
+            Which new positions get logits: the last of each sequence, all, none, or so many of the last ones of each.
 
         Returns
         -------
@@ -69,5 +69,5 @@ class Engine(Protocol):
     def cancel(self) -> None:
         """Stops the forward pass that runs now, from any thread."""
 
-    def blocks_needed(self, sequence: Sequence | None, count: int) -> int:
-        """How many more blocks it takes to append `count` tokens; None stands for an empty sequence."""
+    def blocks_needed(self, sequence: Sequence, count: int) -> int:
+        """How many more blocks it takes to append `count` tokens."""

@@ -60,6 +60,8 @@ class Generation:
         The stop string or id that ended it.
     index : int
         Which of several samples of one prompt.
+    truncated_tokens : int
+        Prompt tokens that were cut off because the caller asked for that rather than an error.
     """
 
     ids: list[int]
@@ -71,3 +73,4 @@ class Generation:
     seed: int | None = None
     stop: str | int | None = None
     index: int = 0
+    truncated_tokens: int = 0

@@ -9,7 +9,7 @@ from cygnet.generation.prefix_cache import PrefixCache
 from cygnet.generation.result import Delta, Generation, Usage
 from cygnet.generation.sampling import Continuation, TokenPolicy
 from cygnet.generation.speculation import Speculator, no_speculation
-from cygnet.generation.tasks import ALL, LAST, Emit, Feed, Prompt, Request, ignore
+from cygnet.generation.tasks import ALL, LAST, Emit, Feed, Prompt, Request, blocks_for, ignore
 
 
 class SamplingTask:
@@ -128,9 +128,9 @@ class SamplingTask:
         limit = self._policy.limit
         if not self.reading:
             return sum(engine.blocks_needed(c.sequence, limit - c.generated + 1) for c in self._live)
-        # Further samples share the prompt and each own what follows, its first block being a copy of a shared one.
+        # Further samples share the prompt and each own what follows.
         others = len(self._continuations) - 1
-        return engine.blocks_needed(self._prompt.sequence, self._prompt.left + limit) + others * (engine.blocks_needed(None, limit) + 1)
+        return engine.blocks_needed(self._prompt.sequence, self._prompt.left + limit) + others * blocks_for(engine, limit)
 
     def cancel(self) -> None:
         for continuation in self._continuations:

@@ -71,7 +71,7 @@ class Scheduler:
             raise OptionError(f"chunk_tokens={chunk_tokens} and prompt_tokens={prompt_tokens} must be at least 1")
         if draft is not None and draft.vocab_size != engine.vocab_size:
             raise OptionError(f"the draft model has {draft.vocab_size} tokens, the model {engine.vocab_size}: they must share a vocabulary")
-        self._engine = engine
+        self.engine = engine
         self._chunk_tokens = chunk_tokens
         self._prompt_tokens = prompt_tokens
         self._cache = PrefixCache(engine, reuse_prefixes)
@@ -92,12 +92,12 @@ class Scheduler:
         OptionError, ContextOverflow
             At once, for a request that can never run.
         """
-        request.check(self._engine)
+        request.check(self.engine)
         ticket = Ticket()
         if request.options.num_beams > 1:
-            task = BeamTask(request, self._engine.max_context, emit=ticket.emit)
+            task = BeamTask(request, self.engine.max_context, emit=ticket.emit)
         else:
-            task = SamplingTask(request, self._engine.max_context, emit=ticket.emit, speculate=self._speculate)
+            task = SamplingTask(request, self.engine.max_context, emit=ticket.emit, speculate=self._speculate)
         return self._enqueue(task, ticket)
 
     def submit_task(self, task: Task) -> Handle:
@@ -124,7 +124,7 @@ class Scheduler:
             for job in (*self._waiting, *self._running):
                 job.ticket.cancelled = True
             if self._in_forward:
-                self._engine.cancel()
+                self.engine.cancel()
             self._wake.notify_all()
         if thread is not None and thread is not threading.current_thread():
             thread.join()
@@ -147,7 +147,7 @@ class Scheduler:
         # Finalizers come here too, perhaps in a thread that holds the lock, which is why it is reentrant.
         with self._wake:
             if self._in_forward and all(job.ticket.cancelled for job in self._running):
-                self._engine.cancel()
+                self.engine.cancel()
 
     # Everything below runs in the scheduler's thread.
 
@@ -213,7 +213,7 @@ class Scheduler:
             try:
                 if not job.begun:
                     job.begun = True
-                    job.task.begin(self._engine, self._cache, job.source)
+                    job.task.begin(self.engine, self._cache, job.source)
                 if job.task.finished:
                     self._end(job)
                     continue
@@ -238,27 +238,26 @@ class Scheduler:
         if not batch:
             return
         try:
-            sources = self._engine.encode([job.task.source_ids for job in batch])
+            sources = self.engine.encode([job.task.source_ids for job in batch])
         except Cancelled:
             return
-        except Exception as error:
-            if len(batch) == 1:
-                self._end(batch[0], error)
-                return
+        except Exception:
             sources = [self._encode_alone(job) for job in batch]
         for job, source in zip(batch, sources, strict=True):
             job.source = source
 
     def _encode_alone(self, job: _Job) -> Source | None:
+        """None if its memory has to be waited for, or if the job has failed."""
         try:
-            return self._engine.encode([job.task.source_ids])[0]
+            return self.engine.encode([job.task.source_ids])[0]
         except Exception as error:
-            self._end(job, error)
+            if not isinstance(error, CacheFull) or not self._running:
+                self._end(job, error)
             return None
 
     def _make_room(self, job: _Job) -> bool:
         """Whether the job's worst case fits beside that of all that run; forgets cached prefixes for it."""
-        engine = self._engine
+        engine = self.engine
         wanted = job.task.blocks_wanted(engine) + sum(other.task.blocks_wanted(engine) for other in self._running)
         while wanted > engine.blocks_free:
             if not self._cache.evict():
@@ -301,7 +300,7 @@ class Scheduler:
         with self._wake:
             self._in_forward = True
         try:
-            run_step(self._engine, [job.task for job in jobs], budget, failed)
+            run_step(self.engine, [job.task for job in jobs], budget, failed)
         finally:
             with self._wake:
                 self._in_forward = False

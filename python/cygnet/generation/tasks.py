@@ -148,6 +148,11 @@ class Prompt:
             self.sequence = None
 
 
+def blocks_for(engine: Engine, tokens: int) -> int:
+    """Memory blocks of a continuation that owns so many tokens: the first may be a copy of one that it shared."""
+    return -(-tokens // engine.block_tokens) + 1
+
+
 Emit = Callable[[Delta], None]
 
 
