@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from cygnet.architectures.spec import ModelSpec, Task
 
@@ -34,8 +34,8 @@ class Family:
         The base model's name as files put it before its tensors.
     ignored_settings : tuple of str
         Config keys that never matter here, beside the common ones.
-    gguf : dict of str to str
-        Config keys by GGUF metadata keys (without the architecture's name), where they differ from the common table.
+    gguf : callable or None
+        gguf(config, weights) -> settings that a GGUF file tells by its tensors instead of its metadata.
     """
 
     name: str
@@ -44,4 +44,4 @@ class Family:
     default: Task
     prefixes: tuple = ()
     ignored_settings: tuple = ()
-    gguf: Mapping = field(default_factory=dict)
+    gguf: Callable | None = None

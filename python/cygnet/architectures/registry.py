@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from cygnet.architectures import gguf
+from cygnet.architectures import gguf, gguf_tensors
 from cygnet.architectures.config import Config
 from cygnet.architectures.spec import ModelSpec, Task
 from cygnet.architectures.tokens import token_ids
@@ -152,7 +152,7 @@ def resolve(config, weights, generation=None, *, task=None, ignore_unknown_confi
     source = Source(weights, () if from_gguf else family.prefixes)
     task = task or task_of(family, settings)
     if from_gguf:
-        built = gguf.rebuild(family.build(settings, gguf.Names(source), task), source, config)
+        built = gguf_tensors.rebuild(family.build(settings, gguf_tensors.Names(source), task), source, config)
     else:
         built = family.build(settings, source, task)
         settings.finish(family.ignored_settings, ignore_unknown=ignore_unknown_config)

@@ -96,4 +96,9 @@ def build(config, source, task):
     return encoder_only(config, task, family="bert", stack=stack, rows=rows, head=head, pooler=pooled, max_positions=count, ignored=HEADS)
 
 
-FAMILY = Family("bert", build, CLASSES, Task.ENCODER, ("bert.",), IGNORED)
+def tensors_tell(config, weights):
+    """GGUF gives the number of token types and positions by their tables alone."""
+    return {"type_vocab_size": weights["token_types.weight"].shape[0], "max_position_embeddings": weights["position_embd.weight"].shape[0]}
+
+
+FAMILY = Family("bert", build, CLASSES, Task.ENCODER, ("bert.",), IGNORED, tensors_tell)

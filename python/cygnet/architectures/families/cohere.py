@@ -11,6 +11,11 @@ from cygnet.architectures.transforms import per_head
 from cygnet.architectures.weights import Row
 
 
+def tensors_tell(config, weights):
+    """GGUF does not say whether queries and keys are normed."""
+    return {"use_qk_norm": "blk.0.attn_q_norm.weight" in weights}
+
+
 def rows(config):
     """The weight table."""
     count, kv, _ = heads(config)
@@ -64,5 +69,5 @@ IGNORED = (
     "use_parallel_block",
     "use_parallel_embedding",
 )
-FAMILY = Family("cohere", build, CLASSES, Task.CAUSAL_LM, PREFIXES, IGNORED)
+FAMILY = Family("cohere", build, CLASSES, Task.CAUSAL_LM, PREFIXES, IGNORED, tensors_tell)
 COHERE2 = Family("cohere2", build_2, CLASSES, Task.CAUSAL_LM, PREFIXES, IGNORED)

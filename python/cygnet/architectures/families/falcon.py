@@ -27,6 +27,11 @@ def placement_of(config, grouped):
     return Placement.PARALLEL, "input_layernorm", "post_attention_layernorm"
 
 
+def tensors_tell(config, weights):
+    """GGUF does not name the layout."""
+    return {"new_decoder_architecture": "blk.0.attn_norm_2.weight" in weights, "multi_query": config.get("num_kv_heads") == 1}
+
+
 def build(config, source, task):
     hidden, heads = config["hidden_size"], config.first("num_attention_heads", "n_head")
     size, grouped = hidden // heads, config.get("new_decoder_architecture", False)
@@ -86,5 +91,5 @@ FAMILY = Family(
         "max_position_embeddings",
         "num_ln_in_parallel_attn",
     ),
-    gguf={"attention.layer_norm_epsilon": "layer_norm_epsilon", "attention.head_count_kv": "num_kv_heads", "feed_forward_length": "ffn_hidden_size"},
+    gguf=tensors_tell,
 )

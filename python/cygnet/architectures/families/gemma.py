@@ -92,6 +92,12 @@ def local_rotary(config, kind):
     return Rotary(size, local, max_positions=config.get("max_position_embeddings", 131072))
 
 
+def tensors_tell(config, weights):
+    """GGUF leaves the scale of queries out: the head size, but hidden_size / heads in the two largest models."""
+    largest = config["num_hidden_layers"] in (46, 62)
+    return {"query_pre_attn_scalar": config["hidden_size"] // config["num_attention_heads"] if largest else config.get("head_dim", HEAD_DIM)}
+
+
 FAMILY = Family("gemma", build, CLASSES, Task.CAUSAL_LM, PREFIXES)
-GEMMA2 = Family("gemma2", build_2, CLASSES, Task.CAUSAL_LM, PREFIXES, ("cache_implementation",))
-GEMMA3 = Family("gemma3", build_3, CLASSES, Task.CAUSAL_LM, ("language_model.model.", "model.language_model.", *PREFIXES), ("cache_implementation",))
+GEMMA2 = Family("gemma2", build_2, CLASSES, Task.CAUSAL_LM, PREFIXES, ("cache_implementation",), tensors_tell)
+GEMMA3 = Family("gemma3", build_3, CLASSES, Task.CAUSAL_LM, ("language_model.model.", "model.language_model.", *PREFIXES), ("cache_implementation",), tensors_tell)

@@ -78,11 +78,4 @@ FAMILY = Family(
     Task.CAUSAL_LM,
     ("transformer.",),
     ignored_settings=("n_ctx", "reorder_and_upcast_attn"),
-    gguf={
-        "embedding_length": "n_embd",
-        "attention.head_count": "n_head",
-        "block_count": "n_layer",
-        "context_length": "n_positions",
-        "feed_forward_length": "n_inner",
-    },
 )

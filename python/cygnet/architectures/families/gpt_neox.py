@@ -50,4 +50,4 @@ def build(config, source, task):
     )
 
 
-FAMILY = Family("gpt_neox", build, CLASSES, Task.CAUSAL_LM, ("gpt_neox.",), gguf={"use_parallel_residual": "use_parallel_residual"})
+FAMILY = Family("gpt_neox", build, CLASSES, Task.CAUSAL_LM, ("gpt_neox.",))

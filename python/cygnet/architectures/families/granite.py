@@ -24,4 +24,4 @@ def build(config, source, task):
     )
 
 
-FAMILY = Family("granite", build, CLASSES, Task.CAUSAL_LM, PREFIXES, gguf={"logit_scale": "logits_scaling"})
+FAMILY = Family("granite", build, CLASSES, Task.CAUSAL_LM, PREFIXES)

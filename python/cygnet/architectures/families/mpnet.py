@@ -22,13 +22,14 @@ ROWS = (
     Row("encoder.{i}.ffn.down", AT + "output.dense"),
     Row("encoder.{i}.ffn_norm", AT + "output.LayerNorm"),
 )
-PADDING = 1
+PADDING, BUCKETS = 1, 32
 
 
 def build(config, source, task):
     config.refuse("type_vocab_size", 0)
+    config.refuse("relative_attention_num_buckets", BUCKETS)
     positions, longest = positions_spec(config, PADDING)
-    relative = Relative(config.get("relative_attention_num_buckets", 32), 128, bidirectional=True)
+    relative = Relative(BUCKETS, 128, bidirectional=True)
     head, pooled = head_of(config, source, task)
     stack = stack_spec(config, positions, types=0, layer=layer_spec(config, relative))
     return encoder_only(config, task, family="mpnet", stack=stack, rows=ROWS, head=head, pooler=pooled, max_positions=longest, ignored=HEADS)

@@ -34,6 +34,12 @@ ROWS = (
 )
 
 
+def tensors_tell(config, weights):
+    """GGUF keeps the settings of attention with the others."""
+    known = {"clip_qkv": config.get("clip_qkv"), "alibi_bias_max": config.get("alibi_bias_max", 8)}
+    return {"attn_config": known, "no_bias": True, "expansion_ratio": config["d_ff"] / config["d_model"]}
+
+
 def attention_spec(config, hidden, heads):
     """Of the nested attn_config, in which only ALiBi, clipping and the scale may vary."""
     settings = Config(config.get("attn_config") or {}, f"{config.name}: attn_config")
@@ -80,11 +86,5 @@ FAMILY = Family(
     Task.CAUSAL_LM,
     ("transformer.",),
     ("embedding_fraction", "init_config", "init_device", "learned_pos_emb", "verbose"),
-    gguf={
-        "embedding_length": "d_model",
-        "block_count": "n_layers",
-        "attention.head_count": "n_heads",
-        "context_length": "max_seq_len",
-        "attention.layer_norm_epsilon": "layer_norm_epsilon",
-    },
+    gguf=tensors_tell,
 )

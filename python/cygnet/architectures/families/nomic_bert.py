@@ -97,4 +97,11 @@ IGNORED = (
     "max_trained_positions",
     "layer_norm_epsilon",
 )
-FAMILY = Family("nomic_bert", build, CLASSES, Task.ENCODER, ("nomic_bert.", "bert."), IGNORED)
+
+
+def tensors_tell(config, weights):
+    """GGUF gives the number of token types by their table alone."""
+    return {"type_vocab_size": weights["token_types.weight"].shape[0] if "token_types.weight" in weights else 0}
+
+
+FAMILY = Family("nomic_bert", build, CLASSES, Task.ENCODER, ("nomic_bert.", "bert."), IGNORED, tensors_tell)

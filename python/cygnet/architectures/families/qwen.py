@@ -84,4 +84,4 @@ def build_3_moe(config, source, task):
 FAMILY = Family("qwen2", build_2, CLASSES, Task.CAUSAL_LM, PREFIXES)
 QWEN2_MOE = Family("qwen2_moe", build_2_moe, CLASSES, Task.CAUSAL_LM, PREFIXES)
 QWEN3 = Family("qwen3", build_3, CLASSES, Task.CAUSAL_LM, PREFIXES)
-QWEN3_MOE = Family("qwen3_moe", build_3_moe, CLASSES, Task.CAUSAL_LM, PREFIXES)
+QWEN3_MOE = Family("qwen3_moe", build_3_moe, CLASSES, Task.CAUSAL_LM, PREFIXES, gguf=lambda config, weights: {"norm_topk_prob": True})

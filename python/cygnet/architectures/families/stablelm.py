@@ -10,6 +10,11 @@ from cygnet.architectures.transforms import per_head
 from cygnet.architectures.weights import Row
 
 
+def tensors_tell(config, weights):
+    """GGUF does not name the variants."""
+    return {"qk_layernorm": "blk.0.attn_q_norm.weight" in weights, "use_parallel_residual": "blk.0.ffn_norm.weight" not in weights}
+
+
 def build(config, source, task):
     count, kv, _ = heads(config)
     norm = NormSpec(NormKind.LAYER, config.get("layer_norm_eps", 1e-5))
@@ -27,4 +32,4 @@ def build(config, source, task):
     return assemble(config, source, task, [layer] * config["num_hidden_layers"], rows, family="stablelm")
 
 
-FAMILY = Family("stablelm", build, CLASSES, Task.CAUSAL_LM, PREFIXES, ("rotary_scaling_factor", "norm_eps"))
+FAMILY = Family("stablelm", build, CLASSES, Task.CAUSAL_LM, PREFIXES, ("rotary_scaling_factor", "norm_eps"), tensors_tell)

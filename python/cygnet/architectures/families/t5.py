@@ -102,16 +102,12 @@ def builder(name, projection, scaled):
 ALL = {**CLASSES, "EncoderModel": Task.ENCODER}
 # Follow from feed_forward_proj and num_decoder_layers, or belong to generation.
 IGNORED = ("dense_act_fn", "is_gated_act", "n_positions", "scale_decoder_outputs", "num_decoder_layers", "tokenizer_model_type")
-GGUF_KEYS = {
-    "embedding_length": "d_model",
-    "feed_forward_length": "d_ff",
-    "block_count": "num_layers",
-    "decoder_block_count": "num_decoder_layers",
-    "attention.head_count": "num_heads",
-    "attention.key_length": "d_kv",
-    "attention.layer_norm_rms_epsilon": "layer_norm_epsilon",
-    "attention.relative_buckets_count": "relative_attention_num_buckets",
-    "decoder_start_token_id": "decoder_start_token_id",
-}
-FAMILY = Family("t5", builder("t5", "relu", True), ALL, Task.SEQ2SEQ, (), IGNORED, GGUF_KEYS)
-MT5 = Family("mt5", builder("mt5", "gated-gelu", False), ALL, Task.SEQ2SEQ, (), IGNORED, GGUF_KEYS)
+
+
+def tensors_tell(config, weights):
+    """GGUF does not name the feed-forward."""
+    return {"feed_forward_proj": "gated-gelu" if "enc.blk.0.ffn_gate.weight" in weights else "relu"}
+
+
+FAMILY = Family("t5", builder("t5", "relu", True), ALL, Task.SEQ2SEQ, (), IGNORED, tensors_tell)
+MT5 = Family("mt5", builder("mt5", "gated-gelu", False), ALL, Task.SEQ2SEQ, (), IGNORED, tensors_tell)
