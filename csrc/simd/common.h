@@ -28,9 +28,9 @@ CYG_INLINE float float_of_bits(uint32_t u) {
 
 /* Scalar conversions, the same bits as the vector ones: rounding to nearest even, subnormals kept, NaN stays a quiet NaN. */
 CYG_INLINE float f16_widen(uint16_t h) {
-    uint32_t sign = (uint32_t)(h & 0x8000) << 16, magnitude = h & 0x7fff;
-    if (magnitude >= 0x7c00) return float_of_bits(sign | 0x7f800000 | (magnitude & 0x3ff) << 13 | (magnitude > 0x7c00 ? 0x400000 : 0));
-    return float_of_bits(sign | bits_of_float(float_of_bits(magnitude << 13) * 0x1p112f));
+    /* The product moves the exponent's bias and makes subnormals normal; without a branch, so that loops of it become vectors. */
+    uint32_t magnitude = h & 0x7fff, special = magnitude >= 0x7c00 ? 0x7f800000 : 0;
+    return float_of_bits((uint32_t)(h & 0x8000) << 16 | bits_of_float(float_of_bits(magnitude << 13) * 0x1p112f) | special);
 }
 
 CYG_INLINE uint16_t f16_narrow(float x) {

@@ -18,7 +18,7 @@ typedef struct { int32_t lane[VF]; } vm;
 #endif
 
 #define EACH_LANE for (int i = 0; i < VF; i++)
-#define LANEWISE(type, expression) type r; EACH_LANE LANE(r, i) = (expression); return r
+#define LANEWISE(type, expression) type r = {0}; EACH_LANE LANE(r, i) = (expression); return r
 
 CYG_INLINE vf vf_set1(float x) { LANEWISE(vf, x); }
 CYG_INLINE vf vf_zero(void) { return vf_set1(0); }
