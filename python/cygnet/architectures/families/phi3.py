@@ -27,4 +27,4 @@ def build(config, source, task):
     return assemble(config, source, task, layers, (*FIXED_ROWS, *fused), family="phi3")
 
 
-FAMILY = Family("phi3", build, CLASSES, Task.CAUSAL_LM, PREFIXES, ("embd_layer", "interpolate_factor", "attention_bias", "original_max_position_embeddings"))
+FAMILY = Family("phi3", build, CLASSES, Task.CAUSAL_LM, PREFIXES, ("full_attn_mod", "interpolate_factor", "original_max_position_embeddings"))

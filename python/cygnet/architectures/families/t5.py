@@ -105,8 +105,10 @@ IGNORED = ("dense_act_fn", "is_gated_act", "n_positions", "scale_decoder_outputs
 
 
 def tensors_tell(config, weights):
-    """GGUF does not name the feed-forward."""
-    return {"feed_forward_proj": "gated-gelu" if "enc.blk.0.ffn_gate.weight" in weights else "relu"}
+    """GGUF does not name the feed-forward; a model without an output layer of its own is the first T5, which scales."""
+    gated, alone = "enc.blk.0.ffn_gate.weight" in weights, "dec.blk.0.attn_q.weight" not in weights
+    settings = {"feed_forward_proj": "gated-gelu" if gated else "relu", "scale_decoder_outputs": "output.weight" not in weights}
+    return {**settings, "architectures": ["T5EncoderModel" if alone else "T5ForConditionalGeneration"]}
 
 
 FAMILY = Family("t5", builder("t5", "relu", True), ALL, Task.SEQ2SEQ, (), IGNORED, tensors_tell)
