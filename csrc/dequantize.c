@@ -7,15 +7,16 @@
 #error "blocks are read as little-endian memory"
 #endif
 
+/* All ones where the condition holds: selecting by masks keeps loops free of branches. */
+static inline uint32_t mask_if(int condition) { return 0u - (uint32_t)condition; }
+
 /* Exact for all 65,536 patterns; NaN keeps its payload. Needs no denormal arithmetic, so flush-to-zero modes cannot harm it. */
 static inline float half_to_float(uint16_t half) {
-    uint32_t exponent = half & 0x7C00u, magnitude = half & 0x7FFFu;
-    uint32_t normal = (magnitude << 13) + (112u << 23), special = (magnitude << 13) + (224u << 23);
-    float subnormal = (float)(half & 0x3FFu) * 0x1p-24f, out;
-    uint32_t bits;
+    uint32_t exponent = half & 0x7C00u, magnitude = (uint32_t)(half & 0x7FFFu) << 13, bits;
+    uint32_t rebias = (112u << 23) + (mask_if(exponent == 0x7C00u) & 112u << 23);
+    float subnormal = (float)(half & 0x3FF) * 0x1p-24f, out;
     memcpy(&bits, &subnormal, 4);
-    bits = exponent == 0 ? bits : exponent == 0x7C00u ? special : normal;
-    bits |= (uint32_t)(half & 0x8000u) << 16;
+    bits = (bits & mask_if(exponent == 0)) | ((magnitude + rebias) & mask_if(exponent != 0)) | (uint32_t)(half & 0x8000u) << 16;
     memcpy(&out, &bits, 4);
     return out;
 }

@@ -11,6 +11,7 @@ from cygnet.formats.quant_types import BLOCK_TYPES, GGML_TYPES
 from cygnet.reference.dequantize import dequantize as reference
 
 DECODED = ["F32", "F16", "BF16", *BLOCK_TYPES]
+INT4, INT8 = ["Q4_0", "Q4_1", "Q4_K"], ["Q8_0", "Q5_0", "IQ4_NL", "IQ4_XS"]
 BLOCK_OF = {quant.name: quant for quant in GGML_TYPES.values()}
 
 
@@ -70,7 +71,7 @@ def test_all_half_patterns(name):
         assert np.array_equal(wide.view(np.uint32), patterns.astype(np.uint32) << 16)
 
 
-@pytest.mark.parametrize("name", ["Q4_0", "Q4_1", "Q4_K"])
+@pytest.mark.parametrize("name", INT4)
 def test_unpack_int4_is_exact(name):
     raw = random_blocks(name, 40, seed=2)
     groups = 40 * BLOCK_OF[name].block_size // 32
@@ -84,7 +85,7 @@ def test_unpack_int4_is_exact(name):
         np.testing.assert_array_equal(fused.astype(np.float32).reshape(-1), dequantize(name, raw))
 
 
-@pytest.mark.parametrize("name", ["Q8_0", "Q5_0", "IQ4_NL", "IQ4_XS"])
+@pytest.mark.parametrize("name", INT8)
 def test_unpack_int8_is_exact(name):
     raw = random_blocks(name, 40, seed=3)
     groups = 40 * BLOCK_OF[name].block_size // 32
@@ -108,6 +109,21 @@ def test_unpack_int8_is_exact(name):
 def test_refuses(call):
     with pytest.raises(OptionError, match="Q"):
         call()
+
+
+@pytest.mark.parametrize("name", DECODED)
+def test_reads_nothing_outside_its_blocks(name, guarded):
+    for count in (1, 2, 5):
+        raw = random_blocks(name, count)
+        np.testing.assert_array_equal(dequantize(name, guarded(raw)), reference(name, raw))
+
+
+@pytest.mark.parametrize("unpack, name", [*((unpack_int4, name) for name in INT4), *((unpack_int8, name) for name in INT8)])
+def test_unpacks_nothing_outside_its_blocks(unpack, name, guarded):
+    raw = random_blocks(name, 3)
+    groups = 3 * BLOCK_OF[name].block_size // 32
+    for inside, plain in zip(unpack(name, guarded(raw), groups), unpack(name, raw, groups), strict=True):
+        np.testing.assert_array_equal(inside, plain)
 
 
 def test_tables_agree():

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cygnet._core._dequantize import dequantize
+
 
 class PlainType(NamedTuple):
     """One element type: bytes an element, and the little-endian NumPy type where NumPy has one."""
@@ -102,10 +104,8 @@ def widen(name, raw):
     (n,) float32
         A view of `raw` where the type is F32 and aligned, else a new array.
     """
-    if name == "BF16":
-        wide = np.empty(raw.size // 2, np.uint32)
-        np.left_shift(raw.view("<u2"), 16, out=wide, dtype=np.uint32)
-        return wide.view(np.float32)
+    if name in ("F16", "BF16"):
+        return dequantize(name, raw)
     if name.startswith("F8_"):
         return float8_table(name)[raw]
     values = raw.view(PLAIN_TYPES[name].numpy)

@@ -4,6 +4,7 @@ from math import prod
 
 import numpy as np
 
+from cygnet._core._dequantize import dequantize
 from cygnet.errors import FormatError
 from cygnet.formats.dtypes import PLAIN_TYPES, widen
 from cygnet.formats.quant_types import BLOCK_TYPES
@@ -138,8 +139,6 @@ class Tensor:
             stop = max(start, stop)
             raw, shape = self.raw_rows(start, stop), (stop - start, *self.shape[1:])
         if self.is_block_type:
-            from cygnet._core._dequantize import dequantize
-
             return dequantize(self.dtype, raw).reshape(shape)
         return widen(self.dtype, raw).reshape(shape)
 
