@@ -175,8 +175,8 @@ class Engine:
         ----------
         batch : list of (Sequence, list of int)
             Each sequence at most once. All of it is one ragged batch.
-        rows : "last", "all", "none" or list of bool
-            Which new positions give logits: the last of each sequence, all, none, or the last of the sequences marked.
+        rows : "last", "all", "none" or list of int
+            Which new positions give logits: the last of each sequence, all, none, or so many of the last ones of each.
 
         Returns
         -------
@@ -210,9 +210,11 @@ class Engine:
         elif rows == "all":
             counts = [len(ids) for _, ids in batch]
         else:
-            counts = [int(bool(mark)) for mark in rows]
+            counts = [int(count) for count in rows]
             if len(counts) != len(batch):
-                raise OptionError(f"{len(counts)} marks for {len(batch)} sequences")
+                raise OptionError(f"{len(counts)} row counts for {len(batch)} sequences")
+            if any(not 0 <= count <= len(ids) for count, (_, ids) in zip(counts, batch)):
+                raise OptionError("a row count must be from 0 to the number of new tokens")
         if any(count and not self._sides["decoder"].stack.logit_count for count in counts):
             raise OptionError("this model has no language-model head")
         for sequence, ids in batch:

@@ -106,7 +106,7 @@ def test_what_a_caller_gives_replaces_the_way_of_the_model():
     assert create(searched).limit(100, None) == 42
 
 
-def test_generation_config():
+def test_generation_config(caplog):
     config = {
         "bos_token_id": 1, "eos_token_id": [2, 7], "do_sample": True, "temperature": 0.6, "top_p": 0.9, "transformers_version": "4.44.0",
         "max_length": 20, "forced_bos_token_id": 5, "bad_words_ids": [[3]], "guidance_scale": 1.0, "no_such_key_yet": 1,
@@ -115,6 +115,8 @@ def test_generation_config():
     assert options.eos_token_ids == (2, 7) and options.forced_bos == 5 and options.bad_words == ((3,),)
     assert options.max_length is None and options.sampling and options.top_p == 0.9
     assert not create(config_defaults({"temperature": 0.6, "top_k": 50})).sampling
+    assert [record.args for record in caplog.records] == [("no_such_key_yet",)]
+    assert config_defaults({"forced_eos_token_id": None, "use_cache": True}) == {} and len(caplog.records) == 1
     with pytest.raises(OptionError, match="penalty_alpha"):
         config_defaults({"penalty_alpha": 0.6})
 

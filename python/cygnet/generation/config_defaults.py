@@ -70,8 +70,9 @@ def config_defaults(config: Mapping[str, Any]) -> dict[str, Any]:
             raise OptionError(f"generation_config.json asks for {key}={value!r}, which is not offered; remove the key to decode without it")
         if key == "stop_strings" and value:
             found["stop"] = value
-        elif name in _OWN_FIELDS and value is not None:
-            found[name] = value
+        elif name in _OWN_FIELDS:
+            if value is not None:
+                found[name] = value
         elif key not in _NOT_OFFERED and key not in _ELSEWHERE:
             _log.warning("generation_config.json: unknown key %s is ignored", key)
     if found.get("max_length") == _UNSET_MAX_LENGTH:
