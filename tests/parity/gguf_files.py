@@ -250,8 +250,14 @@ def stacked(architecture, config, state):
 def nomic(state):
     """Projections fused and names as the first files have them."""
     result = {}
-    renamed = {"self_attn.o_proj": "attn.out_proj", "mlp.up_proj": "mlp.fc11", "mlp.gate_proj": "mlp.fc12", "mlp.down_proj": "mlp.fc2",
-               "post_attention_layernorm": "norm1", "post_mlp_layernorm": "norm2"}  # fmt: skip
+    renamed = {
+        "self_attn.o_proj": "attn.out_proj",
+        "mlp.up_proj": "mlp.fc11",
+        "mlp.gate_proj": "mlp.fc12",
+        "mlp.down_proj": "mlp.fc2",
+        "post_attention_layernorm": "norm1",
+        "post_mlp_layernorm": "norm2",
+    }
     for name, array in state.items():
         name = name.replace("embeddings.LayerNorm", "emb_ln").replace("layers.", "encoder.layers.")
         for old, new in renamed.items():

@@ -6,10 +6,11 @@ import pytest
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
+from tiny_models import TINY, TORCH, make, make_torch_transformer  # noqa: E402
+
 from cygnet.architectures.registry import load_spec  # noqa: E402
 from cygnet.architectures.spec import Task  # noqa: E402
 from cygnet.reference.model import ReferenceModel  # noqa: E402
-from tiny_models import TINY, TORCH, make, make_torch_transformer  # noqa: E402
 
 pytestmark = pytest.mark.parity
 TOLERANCE = 2e-4  # of the largest difference, relative to the root mean square where that is above one

@@ -23,7 +23,9 @@ SEQ = dict(
     decoder_ffn_dim=52,
     max_position_embeddings=40,
 )
-T5 = dict(vocab_size=59, d_model=24, d_ff=40, num_layers=2, num_heads=3, d_kv=10, relative_attention_num_buckets=6, relative_attention_max_distance=11)
+T5 = dict(
+    vocab_size=59, d_model=24, d_ff=40, num_layers=2, num_heads=3, d_kv=10, relative_attention_num_buckets=6, relative_attention_max_distance=11
+)
 DEBERTA = dict(SMALL, relative_attention=True, pos_att_type=["p2c", "c2p"])
 
 
@@ -61,7 +63,11 @@ TINY = {
         ("BartForConditionalGeneration", dict(SEQ, scale_embedding=True, activation_function="relu", d_model=36)),
         ("BartForConditionalGeneration", dict(SEQ, tie_word_embeddings=False)),
     ],
-    "bert": [*heads("Bert", SMALL), ("BertModel", dict(ODD, hidden_act="gelu_new", type_vocab_size=3, layer_norm_eps=1e-3)), ("BertForPreTraining", ODD)],
+    "bert": [
+        *heads("Bert", SMALL),
+        ("BertModel", dict(ODD, hidden_act="gelu_new", type_vocab_size=3, layer_norm_eps=1e-3)),
+        ("BertForPreTraining", ODD),
+    ],
     "blenderbot": [("BlenderbotForConditionalGeneration", dict(SEQ)), ("BlenderbotForConditionalGeneration", dict(SEQ, scale_embedding=True))],
     "bloom": [
         ("BloomForCausalLM", dict(vocab_size=61, hidden_size=24, n_layer=2, n_head=3)),
@@ -91,7 +97,10 @@ TINY = {
     ],
     "falcon": [
         ("FalconForCausalLM", dict(vocab_size=61, hidden_size=24, num_hidden_layers=2, num_attention_heads=3)),
-        ("FalconForCausalLM", dict(vocab_size=61, hidden_size=48, num_hidden_layers=2, num_attention_heads=6, num_kv_heads=3, new_decoder_architecture=True)),
+        (
+            "FalconForCausalLM",
+            dict(vocab_size=61, hidden_size=48, num_hidden_layers=2, num_attention_heads=6, num_kv_heads=3, new_decoder_architecture=True),
+        ),
         (
             "FalconForCausalLM",
             dict(
@@ -105,10 +114,22 @@ TINY = {
                 bias=True,
             ),
         ),
-        ("FalconForCausalLM", dict(vocab_size=61, hidden_size=24, num_hidden_layers=2, num_attention_heads=3, multi_query=False, parallel_attn=False)),
         (
             "FalconForCausalLM",
-            dict(vocab_size=61, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, multi_query=False, parallel_attn=False, alibi=True, bias=True),
+            dict(vocab_size=61, hidden_size=24, num_hidden_layers=2, num_attention_heads=3, multi_query=False, parallel_attn=False),
+        ),
+        (
+            "FalconForCausalLM",
+            dict(
+                vocab_size=61,
+                hidden_size=40,
+                num_hidden_layers=2,
+                num_attention_heads=5,
+                multi_query=False,
+                parallel_attn=False,
+                alibi=True,
+                bias=True,
+            ),
         ),
     ],
     "gemma": [
@@ -117,7 +138,10 @@ TINY = {
     ],
     "gemma2": [
         ("Gemma2ForCausalLM", dict(WIDE, num_key_value_heads=1, sliding_window=3, query_pre_attn_scalar=10)),
-        ("Gemma2ForCausalLM", dict(ODD, head_dim=6, num_key_value_heads=2, attn_logit_softcapping=2.0, final_logit_softcapping=3.0, sliding_window=5)),
+        (
+            "Gemma2ForCausalLM",
+            dict(ODD, head_dim=6, num_key_value_heads=2, attn_logit_softcapping=2.0, final_logit_softcapping=3.0, sliding_window=5),
+        ),
     ],
     "gemma3_text": [
         ("Gemma3ForCausalLM", dict(ODD, head_dim=8, num_key_value_heads=1, sliding_window=3, sliding_window_pattern=2, rope_parameters=BOTH_ROPES)),
@@ -151,7 +175,10 @@ TINY = {
     ],
     "gpt_neox": [
         ("GPTNeoXForCausalLM", dict(SMALL, **rope("default", partial_rotary_factor=0.5))),
-        ("GPTNeoXForCausalLM", dict(ODD, use_parallel_residual=False, attention_bias=False, **rope("linear", 500.0, factor=2.0, partial_rotary_factor=1.0))),
+        (
+            "GPTNeoXForCausalLM",
+            dict(ODD, use_parallel_residual=False, attention_bias=False, **rope("linear", 500.0, factor=2.0, partial_rotary_factor=1.0)),
+        ),
     ],
     "gptj": [("GPTJForCausalLM", dict(GPT, rotary_dim=4)), ("GPTJForCausalLM", dict(GPT, n_embd=40, n_head=4, rotary_dim=10, n_inner=44))],
     "granite": [
@@ -175,7 +202,10 @@ TINY = {
         ("LlamaForCausalLM", dict(ODD, num_key_value_heads=2, tie_word_embeddings=True, **LLAMA3)),
         ("LlamaForCausalLM", dict(WIDE, attention_bias=True, mlp_bias=True, **YARN)),
         ("LlamaForCausalLM", dict(ODD, **rope("dynamic", factor=2.0, partial_rotary_factor=1.0), max_position_embeddings=10)),
-        ("LlamaForCausalLM", dict(ODD, **rope("yarn", 1000.0, factor=4.0, original_max_position_embeddings=16, attention_factor=1.3, truncate=False))),
+        (
+            "LlamaForCausalLM",
+            dict(ODD, **rope("yarn", 1000.0, factor=4.0, original_max_position_embeddings=16, attention_factor=1.3, truncate=False)),
+        ),
         ("LlamaForCausalLM", dict(ODD, **rope("linear", 2e4, factor=3.0), hidden_act="gelu_pytorch_tanh")),
         ("LlamaForSequenceClassification", dict(SMALL, num_key_value_heads=3, num_labels=4, pad_token_id=0)),
         ("LlamaModel", dict(SMALL)),
@@ -217,14 +247,29 @@ TINY = {
         ("MT5ForConditionalGeneration", dict(T5)),
         ("MT5ForConditionalGeneration", dict(T5, tie_word_embeddings=False, num_decoder_layers=1)),
     ],
-    "nomic_bert": [("NomicBertModel", dict(SMALL)), ("NomicBertForMaskedLM", dict(ODD)), ("NomicBertForSequenceClassification", dict(ODD, num_labels=3))],
+    "nomic_bert": [
+        ("NomicBertModel", dict(SMALL)),
+        ("NomicBertForMaskedLM", dict(ODD)),
+        ("NomicBertForSequenceClassification", dict(ODD, num_labels=3)),
+    ],
     "olmo": [
         ("OlmoForCausalLM", dict(SMALL, num_key_value_heads=1)),
         ("OlmoForCausalLM", dict(ODD, clip_qkv=0.6, tie_word_embeddings=True)),
     ],
     "olmo2": [("Olmo2ForCausalLM", dict(SMALL, num_key_value_heads=1)), ("Olmo2ForCausalLM", dict(ODD, num_key_value_heads=2, attention_bias=True))],
     "opt": [
-        ("OPTForCausalLM", dict(vocab_size=61, hidden_size=24, ffn_dim=40, num_hidden_layers=2, num_attention_heads=3, max_position_embeddings=64, word_embed_proj_dim=24)),
+        (
+            "OPTForCausalLM",
+            dict(
+                vocab_size=61,
+                hidden_size=24,
+                ffn_dim=40,
+                num_hidden_layers=2,
+                num_attention_heads=3,
+                max_position_embeddings=64,
+                word_embed_proj_dim=24,
+            ),
+        ),
         (
             "OPTForCausalLM",
             dict(
@@ -313,7 +358,10 @@ TINY = {
     ],
     "stablelm": [
         ("StableLmForCausalLM", dict(SMALL, num_key_value_heads=1, **rope("default", partial_rotary_factor=0.5))),
-        ("StableLmForCausalLM", dict(ODD, num_key_value_heads=2, qk_layernorm=True, use_parallel_residual=True, **rope("default", partial_rotary_factor=0.4))),
+        (
+            "StableLmForCausalLM",
+            dict(ODD, num_key_value_heads=2, qk_layernorm=True, use_parallel_residual=True, **rope("default", partial_rotary_factor=0.4)),
+        ),
         ("StableLmForCausalLM", dict(ODD, num_key_value_heads=4, use_qkv_bias=True, **rope("default", partial_rotary_factor=0.4))),
     ],
     "starcoder2": [
@@ -327,7 +375,10 @@ TINY = {
         ("T5EncoderModel", dict(T5, feed_forward_proj="gelu")),
     ],
     "vit": [
-        ("ViTForImageClassification", dict(hidden_size=24, intermediate_size=40, num_hidden_layers=2, num_attention_heads=3, image_size=12, patch_size=4, num_labels=5)),
+        (
+            "ViTForImageClassification",
+            dict(hidden_size=24, intermediate_size=40, num_hidden_layers=2, num_attention_heads=3, image_size=12, patch_size=4, num_labels=5),
+        ),
         (
             "ViTModel",
             dict(

@@ -42,7 +42,7 @@ IGNORED = re.compile(
     |exponential_decay_length_penalty|suppress_tokens|begin_suppress_tokens|remove_invalid_values|chunk_size_feed_forward|loss_type
     |ignore_index|reduction|language|license|datasets|unsloth_.*|sentence_transformers|prompt.*|router_aux_loss_coef|router_z_loss.*
     |router_jitter_noise|moe_aux.*|pretraining_tp|tensor_parallel.*|onnx_export|fused_.*|use_flash.*|use_mem_eff.*|use_xformers|attn_implementation
-    |torch_compile|reference_compile|deterministic_flash_attn|model_max_length|window_attention_impl|save_step|static_position_embeddings
+    |torch_compile|reference_compile|deterministic_flash_attn|model_max_length|window_attention_impl|save_step|tokenizer_.*|use_xentropy|use_mrope|static_position_embeddings
     |gated_activation_memory|keep_accents|vocab_size_or_config_json_file|tie_word_embeddings""".replace("\n", "").replace(" ", "")
 )
 

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from cygnet.architectures import gguf, gguf_tensors
 from cygnet.architectures.config import Config
-from cygnet.architectures.spec import ModelSpec, Task
+from cygnet.architectures.spec import ModelKind, ModelSpec, Task
 from cygnet.architectures.tokens import token_ids
+from cygnet.architectures.validate import check_counts, check_spec
 from cygnet.architectures.weights import Source, bind
-from cygnet.errors import FormatError, ModelNotFound, UnsupportedModel
+from cygnet.errors import CygnetError, FormatError, ModelNotFound, UnsupportedModel
 from cygnet.formats import open_weights
 
 # model_type of config.json -> module of cygnet.architectures.families, and the name of the Family in it where it holds several
@@ -151,13 +152,26 @@ def resolve(config, weights, generation=None, *, task=None, ignore_unknown_confi
     settings = Config(config, model_type)
     source = Source(weights, () if from_gguf else family.prefixes)
     task = task or task_of(family, settings)
+    built = _build(family, settings, gguf_tensors.Names(source) if from_gguf else source, task)
     if from_gguf:
-        built = gguf_tensors.rebuild(family.build(settings, gguf_tensors.Names(source), task), source, config)
+        built = gguf_tensors.rebuild(built, source, config)
     else:
-        built = family.build(settings, source, task)
         settings.finish(family.ignored_settings, ignore_unknown=ignore_unknown_config)
-    spec = dataclasses.replace(built.spec, tokens=token_ids(config, generation))
+    spec = dataclasses.replace(built.spec, tokens=token_ids(config, generation, seq2seq=built.spec.kind is ModelKind.ENCODER_DECODER))
     return LoadedSpec(spec, bind(spec, built.rows, source, built.ignored), dict(config))
+
+
+def _build(family, settings, source, task):
+    """Family.build, with settings that make no sense reported as such."""
+    check_counts(settings.values_by_key, settings.name)
+    try:
+        built = family.build(settings, source, task)
+    except (TypeError, ValueError, ArithmeticError, AttributeError, LookupError) as error:
+        if isinstance(error, CygnetError):
+            raise
+        raise UnsupportedModel(f"config of {settings.name}: its settings do not make a model: {type(error).__name__}: {error}") from error
+    check_spec(built.spec)
+    return built
 
 
 def load_spec(path, *, task=None, ignore_unknown_config=False):

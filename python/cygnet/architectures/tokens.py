@@ -5,7 +5,7 @@ from __future__ import annotations
 from cygnet.architectures.spec import TokenIds
 
 
-def token_ids(config, generation=None):
+def token_ids(config, generation=None, *, seq2seq=False):
     """The control tokens of a model.
 
     Parameters
@@ -14,6 +14,8 @@ def token_ids(config, generation=None):
         config.json, or what GGUF metadata says in its place.
     generation : Mapping, optional
         generation_config.json. Where it exists, forced and suppressed tokens are taken from it alone: it says how to generate.
+    seq2seq : bool
+        Whether there is a decoder to start; it starts with bos where nothing else is given.
 
     Returns
     -------
@@ -29,12 +31,13 @@ def token_ids(config, generation=None):
         value = (generation or {}).get(key)
         return dict(config).get(key) if value is None else value
 
+    start = pick("decoder_start_token_id")
     forcing = config if generation is None else generation
     return TokenIds(
         bos=_single(pick("bos_token_id")),
         eos=_several(pick("eos_token_id")),
         pad=_single(pick("pad_token_id")),
-        decoder_start=_single(pick("decoder_start_token_id") if pick("decoder_start_token_id") is not None else pick("bos_token_id")),
+        decoder_start=_single(start if start is not None or not seq2seq else pick("bos_token_id")),
         forced_bos=_single(dict(forcing).get("forced_bos_token_id")),
         forced_eos=_single(dict(forcing).get("forced_eos_token_id")),
         suppress=_several(dict(forcing).get("suppress_tokens")),

@@ -29,7 +29,7 @@ IGNORED_TENSORS = (
 )
 # Names that training wrappers put before all others.
 WRAPPERS = ("module.", "_orig_mod.", "0.auto_model.", "auto_model.", "base_model.model.")
-OLD_NORM = re.compile(r"(.*(?:layer_?norm|\.norm|^norm)[^.]*)\.(gamma|beta)", re.IGNORECASE)
+OLD_NORM = re.compile(r"((?:.*\.)?(?:[^.]*_)?(?:layer_?norm|norm)_?\d*)\.(gamma|beta)", re.IGNORECASE)
 OLD_PARTS = {"gamma": "weight", "beta": "bias"}
 INDEX = re.compile(r"^(encoder|decoder)\.(\d+)\.")
 EXPERT = re.compile(r"\.experts\.(\d+)\.")

@@ -90,6 +90,7 @@ FAMILY = Family(
         "rope_theta",
         "max_position_embeddings",
         "num_ln_in_parallel_attn",
+        "ff_factor",
     ),
     gguf=tensors_tell,
 )

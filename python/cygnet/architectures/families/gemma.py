@@ -100,4 +100,6 @@ def tensors_tell(config, weights):
 
 FAMILY = Family("gemma", build, CLASSES, Task.CAUSAL_LM, PREFIXES)
 GEMMA2 = Family("gemma2", build_2, CLASSES, Task.CAUSAL_LM, PREFIXES, ("cache_implementation",), tensors_tell)
-GEMMA3 = Family("gemma3", build_3, CLASSES, Task.CAUSAL_LM, ("language_model.model.", "model.language_model.", *PREFIXES), ("cache_implementation",), tensors_tell)
+GEMMA3 = Family(
+    "gemma3", build_3, CLASSES, Task.CAUSAL_LM, ("language_model.model.", "model.language_model.", *PREFIXES), ("cache_implementation",), tensors_tell
+)

@@ -21,7 +21,8 @@ MOE_ROWS = (
 def windows(config, sliding):
     """The window of each layer; sliding(i, max_window_layers) tells which slide where the config does not list them."""
     count, first = config["num_hidden_layers"], config.get("max_window_layers", 28)
-    size = config.get("sliding_window", 4096) if config.get("use_sliding_window", False) else None
+    size = config.get("sliding_window", 4096)
+    size = size if config.get("use_sliding_window", False) else None
     types = layer_types(config, count, lambda index: "sliding_attention" if sliding(index, first) else "full_attention")
     return [size if kind == "sliding_attention" else None for kind in types]
 

@@ -11,7 +11,8 @@ from cygnet.architectures.spec import Task
 def build(config, source, task):
     count, interval = config["num_hidden_layers"], config.get("no_rope_layer_interval", 4)
     turned = config.get("no_rope_layers") or [int((index + 1) % interval != 0) for index in range(count)]
-    size = config.get("sliding_window") if config.get("use_sliding_window", False) else None
+    size = config.get("sliding_window")
+    size = size if config.get("use_sliding_window", False) else None
     types = layer_types(config, count, lambda index: "full_attention" if turned[index] or not size else "sliding_attention")
     layers = []
     for index, kind in enumerate(types):

@@ -25,4 +25,6 @@ def build(config, source, task):
     return assemble(config, source, task, layers, rows, family="starcoder2", tie_default=True)
 
 
-FAMILY = Family("starcoder2", build, CLASSES, Task.CAUSAL_LM, PREFIXES)
+# Written by the training framework beside the keys that count.
+IGNORED = ("activation_function", "attention_softmax_in_fp32", "scale_attention_softmax_in_fp32", "scale_attn_weights", "layer_norm_epsilon")
+FAMILY = Family("starcoder2", build, CLASSES, Task.CAUSAL_LM, PREFIXES, IGNORED)

@@ -1,0 +1,45 @@
+"""What every spec must satisfy before anything is allocated for it: errors in settings are found here, by name."""
+
+from __future__ import annotations
+
+from cygnet.architectures.spec import Rotary
+from cygnet.errors import UnsupportedModel
+
+MAX_LAYERS, MAX_EXPERTS = 1024, 1024
+# Settings that count layers or experts, in the spellings of all families.
+COUNTS = {
+    **dict.fromkeys(("num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_decoder_layers"), MAX_LAYERS),
+    **dict.fromkeys(("encoder_layers", "decoder_layers", "num_encoder_layers", "num_hidden_groups", "inner_group_num"), MAX_LAYERS),
+    **dict.fromkeys(("num_experts", "num_local_experts"), MAX_EXPERTS),
+}
+
+
+def check_counts(config, name):
+    """Raise UnsupportedModel where a number of layers or experts is no number, or out of all proportion."""
+    for key, most in COUNTS.items():
+        value = config.get(key)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most):
+            raise UnsupportedModel(f"config of {name}: {key} = {value!r} is not a number from 0 to {most}")
+
+
+def check_spec(spec):
+    """Raise UnsupportedModel where parts of a spec contradict each other."""
+    for stack in (spec.encoder, spec.decoder):
+        for index, layer in enumerate(stack.layers if stack else ()):
+            for attention in filter(None, (layer.attention, layer.cross)):
+                _check_attention(spec.family, index, attention)
+            experts = layer.ffn.experts
+            if experts is not None and not 1 <= experts.top_k <= experts.count:
+                raise UnsupportedModel(f"{spec.family}, layer {index}: {experts.top_k} of {experts.count} experts cannot be chosen")
+
+
+def _check_attention(family, index, attention):
+    where = f"{family}, layer {index}"
+    if min(attention.heads, attention.kv_heads, attention.head_dim) < 1 or attention.heads % attention.kv_heads:
+        counts = f"{attention.heads} heads, {attention.kv_heads} key/value heads of size {attention.head_dim}"
+        raise UnsupportedModel(f"{where}: {counts} make no attention; heads must be a multiple of key/value heads")
+    if attention.window is not None and attention.window < 1:
+        raise UnsupportedModel(f"{where}: a window of {attention.window} lets a token see nothing")
+    positions = attention.positions
+    if isinstance(positions, Rotary) and (positions.dim % 2 or not 0 < positions.dim <= attention.head_dim):
+        raise UnsupportedModel(f"{where}: rotary positions of {positions.dim} features do not fit heads of size {attention.head_dim}")
