@@ -14,7 +14,7 @@ from libc.string cimport memchr, memcmp
 
 
 cdef class Workspace:
-    """Ids of the text at hand, and in subclasses the scratch memory and caches of a lane."""
+    """Ids of the text at hand, and the scratch memory and caches of a lane: a subclass owns them and points `state` at them."""
 
     def __dealloc__(self):
         free(self.ids.data)

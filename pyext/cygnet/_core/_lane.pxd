@@ -12,6 +12,7 @@ cdef extern from "cyg_ids.h" nogil:
 
 cdef class Workspace:
     cdef cyg_ids ids
+    cdef void *state
 
 
 cdef class Lane:

@@ -70,7 +70,7 @@ class Matcher:
             token = self.tokens[match.group()]
             if is_literal is not None and (start < done or (token.is_mark and is_literal(start, end))):
                 continue
-            if token.single_word and (ENDS_WITH_WORD.search(text, 0, start) if start else None or STARTS_WITH_WORD.match(text, end)):
+            if token.single_word and (ENDS_WITH_WORD.search(text[max(0, start - 1) : start]) or STARTS_WITH_WORD.match(text, end)):
                 continue
             if token.lstrip:
                 while start > done and SPACES.fullmatch(text[start - 1]):

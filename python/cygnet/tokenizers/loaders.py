@@ -49,7 +49,7 @@ def choose(path: Path, head: bytes) -> tuple[str, str]:
     if head.startswith(b"GGUF"):
         return "gguf_loader", "load"
     if VOCAB_JSON.match(head):
-        return "legacy_loader", "load_vocab_json"
+        return "vocab_json_loader", "load"
     if head.lstrip().startswith(b"{"):
         return "json_loader", "load"
     if TIKTOKEN_RANKS.match(head):

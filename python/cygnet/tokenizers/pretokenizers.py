@@ -80,7 +80,7 @@ def punctuation(behaviour: str = "Isolated") -> Split:
 
 def digits(individual: bool = False) -> Split:
     """Digits apart from everything else, one by one or in runs."""
-    return Split(regex.compile(r"\p{N}"), "Isolated" if individual else "Contiguous")
+    return Split(regex.compile(r"\p{N}"), "Isolated" if individual else "Contiguous", source=r"\p{N}")
 
 
 def char_delimiter(delimiter: str) -> Split:
@@ -118,7 +118,7 @@ class ByteLevel:
     def __init__(self, add_prefix_space: bool = True, use_regex: bool = True):
         self.add_prefix_space = add_prefix_space
         self.use_regex = use_regex
-        self._split = Split(compile_pattern(GPT2_PATTERN), "Isolated")
+        self._split = Split(compile_pattern(GPT2_PATTERN), "Isolated", source=GPT2_PATTERN)
 
     def split(self, text: AlignedText) -> list[AlignedText]:
         if self.add_prefix_space and not text.text.startswith(" "):

@@ -1,0 +1,414 @@
+/* Merge tables and the merging of one piece. */
+#include "bpe.h"
+
+#include <string.h>
+
+#include "scan_classes.h"
+
+#define EMPTY UINT64_MAX
+#define PAIR_KEY(left, right) ((uint64_t)(uint32_t)(left) << 44 | (uint64_t)(uint32_t)(right) << 24)
+
+static inline size_t pair_slot(uint64_t key, unsigned bits) { return (size_t)((key >> 24) * UINT64_C(0x9E3779B97F4A7C15) >> (64 - bits)); }
+
+/* Symbols of characters: pages of 256, allocated where used. */
+struct cyg_char_ids {
+    int32_t *page[0x1100];
+};
+
+/* Tokens by bytes: open addressing over indices; the hash kept beside saves most comparisons. */
+struct cyg_token {
+    const uint8_t *bytes;
+    uint32_t size;
+    int32_t id;
+};
+struct cyg_token_table {
+    struct cyg_token *tokens;
+    size_t count, capacity;
+    uint64_t *slots; /* hash (high 32 bits) and index + 1, or 0 */
+    unsigned bits;
+};
+
+static unsigned bits_for(size_t entries)
+{
+    unsigned bits = 4;
+    while (((size_t)1 << bits) < entries + entries / 2 + entries / 4) bits++;
+    return bits;
+}
+
+int cyg_bpe_init(cyg_bpe *bpe, size_t merges, size_t tokens)
+{
+    memset(bpe, 0, sizeof *bpe);
+    bpe->unk = -1;
+    for (int b = 0; b < 256; b++) bpe->byte_id[b] = -1;
+    bpe->merges = merges;
+    bpe->pair_bits = bits_for(merges);
+    size_t slots = (size_t)1 << bpe->pair_bits;
+    bpe->pairs = malloc(slots * sizeof *bpe->pairs);
+    bpe->merged = malloc((merges + 1) * sizeof *bpe->merged);
+    bpe->tokens = calloc(1, sizeof *bpe->tokens);
+    if (!bpe->pairs || !bpe->merged || !bpe->tokens) return -1;
+    memset(bpe->pairs, 0xFF, slots * sizeof *bpe->pairs);
+    struct cyg_token_table *t = bpe->tokens;
+    t->bits = bits_for(tokens);
+    t->capacity = tokens;
+    t->tokens = malloc((tokens + 1) * sizeof *t->tokens);
+    t->slots = calloc((size_t)1 << t->bits, sizeof *t->slots);
+    return t->tokens && t->slots ? 0 : -1;
+}
+
+void cyg_bpe_free(cyg_bpe *bpe)
+{
+    free(bpe->pairs);
+    free(bpe->merged);
+    free(bpe->byte_pairs);
+    if (bpe->tokens) {
+        free(bpe->tokens->tokens);
+        free(bpe->tokens->slots);
+        free(bpe->tokens);
+    }
+    for (int v = 0; v < 4; v++) {
+        if (!bpe->chars[v]) continue;
+        for (int p = 0; p < 0x1100; p++) free(bpe->chars[v]->page[p]);
+        free(bpe->chars[v]);
+    }
+    memset(bpe, 0, sizeof *bpe);
+}
+
+void cyg_bpe_add_merge(cyg_bpe *bpe, int32_t left, int32_t right, uint32_t rank, int32_t merged)
+{
+    uint64_t key = PAIR_KEY(left, right);
+    size_t mask = ((size_t)1 << bpe->pair_bits) - 1, slot = pair_slot(key, bpe->pair_bits);
+    while (bpe->pairs[slot] != EMPTY && bpe->pairs[slot] >> 24 != key >> 24) slot = (slot + 1) & mask;
+    bpe->pairs[slot] = key | rank;
+    bpe->merged[rank] = merged;
+}
+
+uint32_t cyg_bpe_rank(const cyg_bpe *bpe, int32_t left, int32_t right)
+{
+    uint64_t key = PAIR_KEY(left, right);
+    size_t mask = ((size_t)1 << bpe->pair_bits) - 1, slot = pair_slot(key, bpe->pair_bits);
+    for (;; slot = (slot + 1) & mask) {
+        uint64_t entry = bpe->pairs[slot];
+        if (entry >> 24 == key >> 24) return (uint32_t)entry & CYG_BPE_MAX_MERGES;
+        if (entry == EMPTY) return CYG_NO_RANK;
+    }
+}
+
+int cyg_bpe_finish(cyg_bpe *bpe)
+{
+    if (!bpe->byte_level) return 0;
+    bpe->byte_pairs = malloc(65536 * sizeof *bpe->byte_pairs);
+    if (!bpe->byte_pairs) return -1;
+    for (int a = 0; a < 256; a++)
+        for (int b = 0; b < 256; b++) {
+            int known = bpe->byte_id[a] >= 0 && bpe->byte_id[b] >= 0;
+            bpe->byte_pairs[a << 8 | b] = known ? cyg_bpe_rank(bpe, bpe->byte_id[a], bpe->byte_id[b]) : CYG_NO_RANK;
+        }
+    return 0;
+}
+
+static uint64_t hash_bytes(const uint8_t *p, size_t n)
+{
+    uint64_t h = n * UINT64_C(0x9E3779B97F4A7C15);
+    while (n >= 8) {
+        h = (h ^ cyg_load64(p)) * UINT64_C(0xD6E8FEB86659FD93);
+        h ^= h >> 32;
+        p += 8;
+        n -= 8;
+    }
+    uint64_t tail = 0;
+    for (size_t i = 0; i < n; i++) tail |= (uint64_t)p[i] << 8 * i;
+    h = (h ^ tail) * UINT64_C(0xD6E8FEB86659FD93);
+    return h ^ h >> 32;
+}
+
+int cyg_bpe_add_token(cyg_bpe *bpe, const uint8_t *bytes, size_t size, int32_t id)
+{
+    struct cyg_token_table *t = bpe->tokens;
+    if (t->count == t->capacity) return -1;
+    t->tokens[t->count++] = (struct cyg_token){bytes, (uint32_t)size, id};
+    uint64_t h = hash_bytes(bytes, size);
+    size_t mask = ((size_t)1 << t->bits) - 1, slot = (size_t)h & mask;
+    while (t->slots[slot]) slot = (slot + 1) & mask;
+    t->slots[slot] = (h & ~(uint64_t)UINT32_MAX) | t->count;
+    return 0;
+}
+
+int32_t cyg_bpe_find_token(const cyg_bpe *bpe, const uint8_t *bytes, size_t size)
+{
+    const struct cyg_token_table *t = bpe->tokens;
+    uint64_t h = hash_bytes(bytes, size);
+    size_t mask = ((size_t)1 << t->bits) - 1, slot = (size_t)h & mask;
+    for (; t->slots[slot]; slot = (slot + 1) & mask) {
+        if (t->slots[slot] >> 32 != h >> 32) continue;
+        const struct cyg_token *token = &t->tokens[(uint32_t)t->slots[slot] - 1];
+        if (token->size == size && memcmp(token->bytes, bytes, size) == 0) return token->id;
+    }
+    return -1;
+}
+
+int cyg_bpe_add_char(cyg_bpe *bpe, unsigned variant, uint32_t code_point, int32_t id)
+{
+    struct cyg_char_ids **chars = &bpe->chars[variant];
+    if (!*chars && !(*chars = calloc(1, sizeof **chars))) return -1;
+    int32_t **page = &(*chars)->page[code_point >> 8];
+    if (!*page) {
+        if (!(*page = malloc(256 * sizeof **page))) return -1;
+        memset(*page, 0xFF, 256 * sizeof **page);
+    }
+    (*page)[code_point & 255] = id;
+    return 0;
+}
+
+static inline int32_t char_id(const cyg_bpe *bpe, unsigned variant, uint32_t code_point)
+{
+    const struct cyg_char_ids *chars = bpe->chars[variant];
+    const int32_t *page = chars ? chars->page[code_point >> 8] : NULL;
+    return page ? page[code_point & 255] : -1;
+}
+
+void cyg_bpe_scratch_free(cyg_bpe_scratch *s)
+{
+    free(s->memory);
+    memset(s, 0, sizeof *s);
+}
+
+/* Room for n symbols: five arrays of 32-bit numbers and a heap of at most 3 n entries. */
+static int scratch_reserve(cyg_bpe_scratch *s, size_t n)
+{
+    if (n <= s->capacity) return 0;
+    size_t capacity = n + n / 2 + 128;
+    if (capacity > SIZE_MAX / 64) return -1;
+    uint8_t *memory = malloc(capacity * (3 * 8 + 5 * 4));
+    if (!memory) return -1;
+    free(s->memory);
+    s->memory = memory;
+    s->capacity = capacity;
+    s->heap = (uint64_t *)memory;
+    uint32_t *at = (uint32_t *)(s->heap + 3 * capacity);
+    s->id = (int32_t *)at;
+    s->size = at + capacity;
+    s->previous = at + 2 * capacity;
+    s->next = at + 3 * capacity;
+    s->rank = at + 4 * capacity;
+    return 0;
+}
+
+/* Symbols by character, with affixes, byte fallback and the unknown token. Returns how many. */
+typedef struct {
+    const cyg_bpe *bpe;
+    cyg_bpe_scratch *out;
+    size_t count;
+    uint32_t unknown; /* bytes of the unknown symbol that waits, 0: none */
+} symbol_writer;
+
+static void put_symbol(symbol_writer *w, int32_t id, size_t size)
+{
+    w->out->id[w->count] = id;
+    w->out->size[w->count++] = (uint32_t)size;
+}
+
+static void put_unknown(symbol_writer *w)
+{
+    if (w->unknown) put_symbol(w, w->bpe->unk, w->unknown);
+    w->unknown = 0;
+}
+
+static int has_fallback(const cyg_bpe *bpe, const uint8_t *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (bpe->byte_id[p[i]] < 0) return 0;
+    return 1;
+}
+
+static void put_fallback(symbol_writer *w, const uint8_t *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++) put_symbol(w, w->bpe->byte_id[p[i]], 1);
+}
+
+static int falls_back(const cyg_bpe *bpe, unsigned variant, const uint8_t *p, size_t n)
+{
+    if (!bpe->byte_fallback || !has_fallback(bpe, p, n)) return 0;
+    for (unsigned side = 0; side < 2; side++)
+        if (variant >> side & 1 && !has_fallback(bpe, bpe->affix[side], bpe->affix_size[side])) return 0;
+    return 1;
+}
+
+static void put_char(symbol_writer *w, unsigned variant, const uint8_t *p, size_t n)
+{
+    const cyg_bpe *bpe = w->bpe;
+    int32_t id = char_id(bpe, variant, cyg_utf8_decode(p));
+    if (id >= 0) {
+        put_unknown(w);
+        put_symbol(w, id, n);
+    } else if (falls_back(bpe, variant, p, n)) {
+        if (variant & 1) put_fallback(w, bpe->affix[0], bpe->affix_size[0]);
+        put_fallback(w, p, n);
+        if (variant & 2) put_fallback(w, bpe->affix[1], bpe->affix_size[1]);
+    } else if (bpe->unk >= 0) {
+        if (!bpe->fuse_unk) put_unknown(w);
+        w->unknown += (uint32_t)n;
+    }
+}
+
+static size_t char_symbols(const cyg_bpe *bpe, cyg_bpe_scratch *out, const uint8_t *piece, size_t length)
+{
+    symbol_writer w = {bpe, out, 0, 0};
+    unsigned not_first = bpe->affix_size[0] ? 1 : 0, last = bpe->affix_size[1] ? 2 : 0;
+    for (size_t i = 0, n; i < length; i += n) {
+        n = cyg_utf8_size(piece[i]);
+        put_char(&w, (i ? not_first : 0) | (i + n == length ? last : 0), piece + i, n);
+    }
+    put_unknown(&w);
+    return w.count;
+}
+
+static size_t byte_symbols(const cyg_bpe *bpe, cyg_bpe_scratch *out, const uint8_t *piece, size_t length)
+{
+    size_t count = 0;
+    uint32_t unknown = 0;
+    for (size_t i = 0; i < length; i++) {
+        int32_t id = bpe->byte_id[piece[i]];
+        if (id < 0 && bpe->unk < 0) continue;
+        if (id < 0 && unknown && bpe->fuse_unk) {
+            out->size[count - 1]++;
+            continue;
+        }
+        unknown = id < 0;
+        out->id[count] = id < 0 ? bpe->unk : id;
+        out->size[count++] = 1;
+    }
+    return count;
+}
+
+/* The merge that comes first among few symbols is found by looking at all of them: key is rank and place, so ties go left. */
+enum { FEW = 64, NO_KEY = INT32_MAX };
+
+static inline int32_t pair_key(const cyg_bpe *bpe, int32_t left, int32_t right, uint32_t place)
+{
+    uint32_t rank = cyg_bpe_rank(bpe, left, right);
+    return rank == CYG_NO_RANK ? NO_KEY : (int32_t)(rank << 6 | place);
+}
+
+static void merge_few(const cyg_bpe *bpe, cyg_bpe_scratch *s, int32_t *key, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) s->next[i] = i + 1, s->previous[i] = i - 1;
+    for (;;) {
+        int32_t least = NO_KEY;
+        for (uint32_t i = 0; i < n; i++) least = key[i] < least ? key[i] : least;
+        if (least == NO_KEY) return;
+        uint32_t at = (uint32_t)least & 63, gone = s->next[at], after = s->next[gone];
+        int32_t id = s->id[at] = bpe->merged[least >> 6];
+        s->next[at] = after;
+        key[gone] = NO_KEY;
+        key[at] = after < n ? pair_key(bpe, id, s->id[after], at) : NO_KEY;
+        if (after < n) s->previous[after] = at;
+        uint32_t before = s->previous[at];
+        if (before < n) key[before] = pair_key(bpe, s->id[before], id, before);
+    }
+}
+
+static inline void heap_down(uint64_t *heap, size_t n, size_t i)
+{
+    uint64_t value = heap[i];
+    for (size_t child; (child = 2 * i + 1) < n; i = child) {
+        if (child + 1 < n && heap[child + 1] < heap[child]) child++;
+        if (value <= heap[child]) break;
+        heap[i] = heap[child];
+    }
+    heap[i] = value;
+}
+
+static inline void heap_push(uint64_t *heap, size_t *n, uint64_t value)
+{
+    size_t i = (*n)++;
+    for (size_t parent; i && heap[parent = (i - 1) / 2] > value; i = parent) heap[i] = heap[parent];
+    heap[i] = value;
+}
+
+static void offer(const cyg_bpe *bpe, cyg_bpe_scratch *s, size_t *heap_size, uint32_t left, uint32_t right)
+{
+    uint32_t rank = s->rank[left] = cyg_bpe_rank(bpe, s->id[left], s->id[right]);
+    if (rank != CYG_NO_RANK) heap_push(s->heap, heap_size, (uint64_t)rank << 32 | left);
+}
+
+/* Many symbols: a heap of (rank, place). An entry holds as long as the pair at its place still has that rank. */
+static void merge_many(const cyg_bpe *bpe, cyg_bpe_scratch *s, uint32_t n)
+{
+    size_t heap_size = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        s->next[i] = i + 1;
+        s->previous[i] = i - 1;
+        s->rank[i] = i + 1 < n ? cyg_bpe_rank(bpe, s->id[i], s->id[i + 1]) : CYG_NO_RANK;
+        if (s->rank[i] != CYG_NO_RANK) s->heap[heap_size++] = (uint64_t)s->rank[i] << 32 | i;
+    }
+    for (size_t i = heap_size / 2; i-- > 0;) heap_down(s->heap, heap_size, i);
+    while (heap_size) {
+        uint64_t top = s->heap[0];
+        s->heap[0] = s->heap[--heap_size];
+        if (heap_size) heap_down(s->heap, heap_size, 0);
+        uint32_t at = (uint32_t)top, rank = (uint32_t)(top >> 32);
+        if (s->rank[at] != rank) continue;
+        uint32_t gone = s->next[at], after = s->next[gone], before = s->previous[at];
+        s->id[at] = bpe->merged[rank];
+        s->next[at] = after;
+        s->rank[gone] = s->rank[at] = CYG_NO_RANK;
+        if (after < n) {
+            s->previous[after] = at;
+            offer(bpe, s, &heap_size, at, after);
+        }
+        if (before < n) offer(bpe, s, &heap_size, before, at);
+    }
+}
+
+static int write_out(const cyg_bpe_scratch *s, uint32_t n, cyg_ids *ids, cyg_ids *sizes)
+{
+    if (cyg_ids_reserve(ids, n) || (sizes && cyg_ids_reserve(sizes, n))) return -1;
+    for (uint32_t i = 0; i < n; i = s->next[i]) {
+        ids->data[ids->size++] = s->id[i];
+        if (!sizes) continue;
+        uint32_t size = 0;
+        for (uint32_t k = i; k < s->next[i] && k < n; k++) size += s->size[k];
+        sizes->data[sizes->size++] = (int32_t)size;
+    }
+    return 0;
+}
+
+/* A short byte-level piece whose bytes all have symbols: first ranks come from the table of byte pairs. */
+static int begin_bytes(const cyg_bpe *bpe, cyg_bpe_scratch *s, const uint8_t *piece, size_t length, int32_t *key)
+{
+    for (size_t i = 0; i < length; i++) {
+        int32_t id = bpe->byte_id[piece[i]];
+        if (id < 0) return 0;
+        s->id[i] = id;
+        s->size[i] = 1;
+        uint32_t rank = i + 1 < length ? bpe->byte_pairs[piece[i] << 8 | piece[i + 1]] : CYG_NO_RANK;
+        key[i] = rank == CYG_NO_RANK ? NO_KEY : (int32_t)(rank << 6 | (uint32_t)i);
+    }
+    return 1;
+}
+
+int cyg_bpe_piece(const cyg_bpe *bpe, cyg_bpe_scratch *s, const uint8_t *piece, size_t length, cyg_ids *ids, cyg_ids *sizes)
+{
+    if (!length) return 0;
+    if (bpe->ignore_merges) {
+        int32_t id = cyg_bpe_find_token(bpe, piece, length);
+        if (id >= 0) return cyg_ids_push(ids, id) || (sizes && cyg_ids_push(sizes, (int32_t)length)) ? -1 : 0;
+    }
+    size_t affixes = bpe->affix_size[0] + bpe->affix_size[1];
+    if (length > INT32_MAX / (affixes + 1) || scratch_reserve(s, length * (affixes + 1))) return -1;
+    int32_t key[FEW];
+    uint32_t n = (uint32_t)length;
+    if (bpe->byte_level && length <= FEW && begin_bytes(bpe, s, piece, length, key)) {
+        merge_few(bpe, s, key, n);
+        return write_out(s, n, ids, sizes);
+    }
+    n = (uint32_t)(bpe->byte_level ? byte_symbols(bpe, s, piece, length) : char_symbols(bpe, s, piece, length));
+    if (n <= FEW) {
+        for (uint32_t i = 0; i < n; i++) key[i] = i + 1 < n ? pair_key(bpe, s->id[i], s->id[i + 1], i) : NO_KEY;
+        merge_few(bpe, s, key, n);
+    } else {
+        merge_many(bpe, s, n);
+    }
+    return write_out(s, n, ids, sizes);
+}

@@ -1,0 +1,64 @@
+/* Byte pair encoding (Sennrich et al. 2016, arXiv:1508.07909): merge tables, the merge of one piece, and a cache of pieces. */
+#ifndef CYG_BPE_H
+#define CYG_BPE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cyg_ids.h"
+
+enum { CYG_BPE_MAX_ID = (1 << 20) - 1, CYG_BPE_MAX_MERGES = (1 << 24) - 1 };
+
+typedef struct {
+    /* Merges: open addressing, 8 bytes an entry: left id, right id (20 bits each), rank (24 bits). */
+    uint64_t *pairs;
+    unsigned pair_bits;
+    int32_t *merged;      /* by rank: the id of the pair merged */
+    size_t merges;
+    uint32_t *byte_pairs; /* by two byte values: rank of the merge of their symbols, or CYG_NO_RANK; byte-level only */
+
+    /* First symbols. Byte-level: the id of each byte. Otherwise by character: plain, not first, last, not first and last. */
+    int byte_level;
+    int32_t byte_id[256]; /* byte-level: symbol; otherwise the fallback token <0xNN>; -1 where there is none */
+    struct cyg_char_ids *chars[4];
+
+    /* All tokens by their bytes, for whole-word look-ups. */
+    struct cyg_token_table *tokens;
+
+    int32_t unk; /* -1: unknown characters are dropped */
+    int fuse_unk, byte_fallback, ignore_merges;
+    uint8_t affix[2][64]; /* bytes of the prefix of a character that is not first and of the suffix of the last one */
+    size_t affix_size[2];
+} cyg_bpe;
+
+#define CYG_NO_RANK UINT32_MAX
+
+/* Merging. Scratch memory grows to what the longest piece needs. */
+typedef struct {
+    int32_t *id;
+    uint32_t *size, *previous, *next, *rank;
+    uint64_t *heap;
+    size_t capacity;
+    void *memory;
+} cyg_bpe_scratch;
+
+int cyg_bpe_init(cyg_bpe *bpe, size_t merges, size_t tokens);
+void cyg_bpe_free(cyg_bpe *bpe);
+
+/* Adds a merge; a pair added twice keeps its last rank. Ranks count from 0 below the number given to init. */
+void cyg_bpe_add_merge(cyg_bpe *bpe, int32_t left, int32_t right, uint32_t rank, int32_t merged);
+/* After all merges and byte ids: fills byte_pairs. Returns 0, or -1 when memory is out. */
+int cyg_bpe_finish(cyg_bpe *bpe);
+uint32_t cyg_bpe_rank(const cyg_bpe *bpe, int32_t left, int32_t right);
+
+/* Declares a token for whole-word look-ups; `bytes` must stay. Returns 0, or -1 when memory is out. */
+int cyg_bpe_add_token(cyg_bpe *bpe, const uint8_t *bytes, size_t size, int32_t id);
+int32_t cyg_bpe_find_token(const cyg_bpe *bpe, const uint8_t *bytes, size_t size);
+/* Declares the symbol of a character; variant bits: 1 not first, 2 last. Returns 0, or -1 when memory is out. */
+int cyg_bpe_add_char(cyg_bpe *bpe, unsigned variant, uint32_t code_point, int32_t id);
+
+/* Appends the ids of one piece and, where `sizes` is given, the bytes each stands for. Returns 0, or -1 when memory is out. */
+int cyg_bpe_piece(const cyg_bpe *bpe, cyg_bpe_scratch *scratch, const uint8_t *piece, size_t length, cyg_ids *ids, cyg_ids *sizes);
+void cyg_bpe_scratch_free(cyg_bpe_scratch *scratch);
+
+#endif

@@ -1,0 +1,100 @@
+/* Classification of UTF-8 into class bytes and bit masks. */
+#include "scan_classes.h"
+
+#include <stdlib.h>
+
+#include "unicode.h"
+
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+enum { SPACE = CYG_SPACE, LINE = CYG_SPACE | CYG_NEWLINE, OTHER = CYG_OTHER, SIGN = CYG_OTHER | CYG_SIGN };
+enum { CAPITAL = CYG_LETTER | CYG_UPPER, SMALL = CYG_LETTER | CYG_LOWER, BOTH = CAPITAL | SMALL, MARK = CYG_OTHER | CYG_UPPER | CYG_LOWER };
+
+static const uint8_t by_category[32] = {
+    [CYG_CN] = OTHER, [CYG_LU] = CAPITAL, [CYG_LL] = SMALL, [CYG_LT] = CAPITAL, [CYG_LM] = BOTH, [CYG_LO] = BOTH,
+    [CYG_MN] = MARK, [CYG_MC] = MARK, [CYG_ME] = MARK, [CYG_ND] = CYG_NUMBER, [CYG_NL] = CYG_NUMBER, [CYG_NO] = CYG_NUMBER,
+    [CYG_PC] = SIGN, [CYG_PD] = SIGN, [CYG_PS] = SIGN, [CYG_PE] = SIGN, [CYG_PI] = SIGN, [CYG_PF] = SIGN, [CYG_PO] = SIGN,
+    [CYG_SM] = SIGN, [CYG_SC] = SIGN, [CYG_SK] = SIGN, [CYG_SO] = SIGN, [CYG_ZS] = SPACE, [CYG_ZL] = SPACE, [CYG_ZP] = SPACE,
+    [CYG_CC] = OTHER, [CYG_CF] = OTHER, [CYG_CS] = OTHER, [CYG_CO] = OTHER, OTHER, OTHER
+};
+
+#define TIMES_8(x) x, x, x, x, x, x, x, x
+static const uint8_t ascii[128] = {
+    TIMES_8(OTHER), OTHER, SPACE, LINE, SPACE, SPACE, LINE, OTHER, OTHER, TIMES_8(OTHER), TIMES_8(OTHER),
+    SPACE, SIGN, SIGN, SIGN, SIGN, SIGN, SIGN, SIGN, TIMES_8(SIGN), TIMES_8(CYG_NUMBER), CYG_NUMBER, CYG_NUMBER, SIGN, SIGN, SIGN, SIGN, SIGN, SIGN,
+    SIGN, CAPITAL, CAPITAL, CAPITAL, CAPITAL, CAPITAL, CAPITAL, CAPITAL, TIMES_8(CAPITAL), TIMES_8(CAPITAL), CAPITAL, CAPITAL, CAPITAL, SIGN, SIGN, SIGN, SIGN, SIGN,
+    SIGN, SMALL, SMALL, SMALL, SMALL, SMALL, SMALL, SMALL, TIMES_8(SMALL), TIMES_8(SMALL), SMALL, SMALL, SMALL, SIGN, SIGN, SIGN, SIGN, OTHER
+};
+
+static int reserve(cyg_classes *c, size_t length)
+{
+    if (c->memory && length <= c->capacity) return 0;
+    size_t capacity = (length + length / 4 + 1024) & ~(size_t)63;
+    size_t mask_size = capacity / 8 + CYG_MASK_SLACK;
+    uint8_t *memory = malloc(capacity + 64 + CYG_MASK_SLACK + CYG_CLASS_BITS * mask_size);
+    if (!memory) return -1;
+    free(c->memory);
+    c->memory = memory;
+    c->capacity = capacity;
+    c->classes = memory;
+    for (int k = 0; k < CYG_CLASS_BITS; k++) c->mask[k] = memory + capacity + 64 + CYG_MASK_SLACK + (size_t)k * mask_size;
+    return 0;
+}
+
+static uint8_t class_of(uint32_t code_point)
+{
+    unsigned k = cyg_unicode_class(code_point);
+    return k >> 7 ? SPACE : by_category[k & 31];
+}
+
+static void classify_bytes(uint8_t *classes, const uint8_t *text, size_t length)
+{
+    for (size_t i = 0; i < length;) {
+        if (text[i] < 0x80) {
+            classes[i] = ascii[text[i]];
+            i++;
+            continue;
+        }
+        size_t size = cyg_utf8_size(text[i]);
+        memset(classes + i, class_of(cyg_utf8_decode(text + i)), size);
+        i += size;
+    }
+}
+
+/* The masks of 16 class bytes. */
+static void transpose(cyg_classes *c, size_t i)
+{
+#if defined(__SSE2__)
+    __m128i v = _mm_loadu_si128((const __m128i *)(c->classes + i));
+    for (int k = CYG_CLASS_BITS - 1; k >= 0; k--) {
+        uint16_t bits = (uint16_t)_mm_movemask_epi8(v);
+        memcpy(c->mask[k] + i / 8, &bits, 2);
+        v = _mm_add_epi8(v, v);
+    }
+#else
+    for (size_t half = 0; half < 16; half += 8) {
+        uint64_t v = cyg_load64(c->classes + i + half);
+        for (int k = 0; k < CYG_CLASS_BITS; k++)
+            c->mask[k][(i + half) / 8] = (uint8_t)(((v >> k & UINT64_C(0x0101010101010101)) * UINT64_C(0x0102040810204080)) >> 56);
+    }
+#endif
+}
+
+int cyg_classify(cyg_classes *c, const uint8_t *text, size_t length)
+{
+    if (reserve(c, length)) return -1;
+    classify_bytes(c->classes, text, length);
+    memset(c->classes + length, 0, 16 + CYG_MASK_SLACK);
+    size_t padded = (length + 15) & ~(size_t)15;
+    for (size_t i = 0; i < padded; i += 16) transpose(c, i);
+    for (int k = 0; k < CYG_CLASS_BITS; k++) memset(c->mask[k] + padded / 8, 0, CYG_MASK_SLACK);
+    return 0;
+}
+
+void cyg_classes_free(cyg_classes *c)
+{
+    free(c->memory);
+    memset(c, 0, sizeof *c);
+}
