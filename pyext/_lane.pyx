@@ -9,8 +9,12 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.ref cimport Py_INCREF
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport int32_t, uint8_t, uint32_t
-from libc.stdlib cimport free
-from libc.string cimport memchr, memcmp
+from libc.stdlib cimport free, malloc
+from libc.string cimport memchr, memcmp, memcpy
+
+from cygnet._core._unicode cimport cyg_is_space
+
+from concurrent.futures import ThreadPoolExecutor
 
 
 cdef class Workspace:
@@ -35,32 +39,66 @@ cdef class Lane:
         return 0
 
 
+cdef class IdArray:
+    """Token ids as 32-bit integers; a list of Python ints is made only when tolist() asks for it."""
+
+    cdef int32_t *data
+    cdef Py_ssize_t size
+    cdef list numbers
+
+    def __dealloc__(self):
+        free(self.data)
+
+    def __len__(self):
+        return self.size
+
+    def tolist(self):
+        """The ids as a list of int."""
+        cdef Py_ssize_t i
+        cdef list out = PyList_New(self.size)
+        cdef list numbers = self.numbers
+        cdef Py_ssize_t known = len(numbers)
+        cdef object number
+        for i in range(self.size):
+            number = numbers[self.data[i]] if self.data[i] < known else self.data[i]
+            Py_INCREF(number)
+            PyList_SET_ITEM(out, i, number)
+        return out
+
+
 cdef class Marks:
-    """Strings that are cut out of the text, by their UTF-8 bytes: leftmost, then longest."""
+    """Strings that are cut out of the text, by their UTF-8 bytes: leftmost, then longest.
+
+    Parameters
+    ----------
+    marks : iterable of (str, int, bool, bool)
+        Text, id, and whether white space on the left and on the right goes with it; no text twice.
+    """
 
     cdef list texts
-    cdef dict by_first
     cdef const uint8_t **text_of
     cdef size_t *length_of
     cdef int32_t *id_of
+    cdef uint8_t *strips
     cdef uint32_t[257] begin
     cdef int only_first_byte
 
     def __cinit__(self, marks):
-        """marks: (str, id) pairs, no string twice."""
-        self.texts = sorted([(t.encode(), i) for t, i in marks], key=lambda m: (m[0][0], -len(m[0])))
+        self.texts = sorted([(m[0].encode(), *m[1:]) for m in marks], key=lambda m: (m[0][0], -len(m[0])))
         cdef size_t n = len(self.texts), i
         cdef int byte
         self.text_of = <const uint8_t **> PyMem_Malloc((n + 1) * sizeof(void *))
         self.length_of = <size_t *> PyMem_Malloc((n + 1) * sizeof(size_t))
         self.id_of = <int32_t *> PyMem_Malloc((n + 1) * sizeof(int32_t))
-        if self.text_of == NULL or self.length_of == NULL or self.id_of == NULL:
+        self.strips = <uint8_t *> PyMem_Malloc(n + 1)
+        if self.text_of == NULL or self.length_of == NULL or self.id_of == NULL or self.strips == NULL:
             raise MemoryError
         for i in range(n):
-            data = (<tuple> self.texts[i])[0]
+            data, token_id, left, right = <tuple> self.texts[i]
             self.text_of[i] = <const uint8_t *> <char *> (<bytes> data)
             self.length_of[i] = len(data)
-            self.id_of[i] = (<tuple> self.texts[i])[1]
+            self.id_of[i] = token_id
+            self.strips[i] = left | right << 1
         i = 0
         for byte in range(256):
             self.begin[byte] = <uint32_t> i
@@ -74,6 +112,10 @@ cdef class Marks:
         PyMem_Free(self.text_of)
         PyMem_Free(self.length_of)
         PyMem_Free(self.id_of)
+        PyMem_Free(self.strips)
+
+    def __len__(self):
+        return len(self.texts)
 
     cdef Py_ssize_t match(self, const uint8_t *at, const uint8_t *end) noexcept nogil:
         """Index of the longest mark that begins here, or -1."""
@@ -85,6 +127,8 @@ cdef class Marks:
 
     cdef const uint8_t *find(self, const uint8_t *at, const uint8_t *end, Py_ssize_t *which) noexcept nogil:
         """The first place from `at` on where a mark begins, with its index; `end` where there is none."""
+        if self.begin[256] == 0:
+            return end
         while at < end:
             if self.only_first_byte >= 0:
                 at = <const uint8_t *> memchr(at, self.only_first_byte, end - at)
@@ -98,50 +142,136 @@ cdef class Marks:
         return end
 
 
+cdef uint32_t decode_at(const uint8_t *p) noexcept nogil:
+    if p[0] < 0x80:
+        return p[0]
+    if p[0] < 0xE0:
+        return (p[0] & 31) << 6 | (p[1] & 63)
+    if p[0] < 0xF0:
+        return (p[0] & 15) << 12 | (p[1] & 63) << 6 | (p[2] & 63)
+    return (p[0] & 7) << 18 | (p[1] & 63) << 12 | (p[2] & 63) << 6 | (p[3] & 63)
+
+
+cdef const uint8_t *spaces_before(const uint8_t *at, const uint8_t *begin) noexcept nogil:
+    """Where the white space that ends at `at` begins."""
+    cdef const uint8_t *p
+    while at > begin:
+        p = at - 1
+        while p > begin and (p[0] & 0xC0) == 0x80:
+            p -= 1
+        if not cyg_is_space(decode_at(p)):
+            break
+        at = p
+    return at
+
+
+cdef const uint8_t *spaces_after(const uint8_t *at, const uint8_t *end) noexcept nogil:
+    while at < end and cyg_is_space(decode_at(at)):
+        at += 1
+        while at < end and (at[0] & 0xC0) == 0x80:
+            at += 1
+    return at
+
+
+cdef struct text_part:
+    const uint8_t *data
+    size_t length
+    size_t end   # of its ids, in the ids of the whole group
+    int status
+
+
 cdef class Runner:
     """Drives a lane over whole texts.
 
     Parameters
     ----------
     lane : Lane
-    marks : iterable of (str, int)
-        Added tokens that match by plain comparison with the original text.
+    passes : list of lists of Marks
+        Added tokens that are cut out, first by the first Marks, then by the next between them; one list for parse_special False, one for True.
     vocab_size : int
-        One more than the largest id.
+        Ids below this are quickest to list.
     """
 
     cdef Lane lane
-    cdef Marks marks
+    cdef list passes
     cdef list spaces
     cdef list numbers
 
-    def __init__(self, Lane lane, marks, size_t vocab_size):
+    def __init__(self, Lane lane, list passes, size_t vocab_size):
         self.lane = lane
-        self.marks = Marks(marks)
+        self.passes = passes
         self.spaces = []
         # One Python int for each id, shared by all results: an id in a list costs a reference count, not an object.
         self.numbers = list(range(vocab_size))
 
-    def ids(self, str text):
-        """Ids of a text that holds no lone surrogate; None where the lane leaves the text to the stages.
+    def ids(self, str text, bint parse_special):
+        """Ids of a text, or None where it must go stage by stage.
 
         Raises
         ------
         UnicodeEncodeError
-            Where it holds one.
+            Where the text holds a lone surrogate.
         """
+        cdef text_part part
         cdef Py_ssize_t length = 0
-        cdef const char *data = PyUnicode_AsUTF8AndSize(text, &length)
         cdef Workspace space = self.borrow()
-        cdef int failed
-        with nogil:
-            failed = self.run(space, <const uint8_t *> data, length)
+        part.data = <const uint8_t *> PyUnicode_AsUTF8AndSize(text, &length)
+        part.length = length
+        self.run_group(space, self.passes[parse_special], &part, 1)
         try:
-            if failed < 0:
-                raise MemoryError
-            return None if failed else self.as_list(space)
+            return self.taken(space, &part, 0)
         finally:
             self.spaces.append(space)
+
+    def ids_of_many(self, list texts, bint parse_special, int threads):
+        """ids() of every text, on several threads."""
+        cdef Py_ssize_t n = len(texts), i, length = 0, total = 0
+        cdef text_part *parts = <text_part *> malloc((n + 1) * sizeof(text_part))
+        if parts == NULL:
+            raise MemoryError
+        try:
+            for i in range(n):
+                parts[i].data = <const uint8_t *> PyUnicode_AsUTF8AndSize(texts[i], &length)
+                parts[i].length = length
+                total += length
+            groups = self.groups(parts, n, total, threads if total > 50_000 else 1)
+            return self.results(groups, parts, parse_special)
+        finally:
+            free(parts)
+
+    cdef list groups(self, text_part *parts, Py_ssize_t n, Py_ssize_t total, int count):
+        """(first, last + 1) of groups of neighbouring texts with about the same number of bytes."""
+        cdef Py_ssize_t i, begin = 0, size = 0
+        cdef list out = []
+        for i in range(n):
+            size += parts[i].length
+            if size * count >= total * (len(out) + 1) and len(out) < count - 1:
+                out.append((begin, i + 1))
+                begin = i + 1
+        out.append((begin, n))
+        return out
+
+    cdef list results(self, list groups, text_part *parts, bint parse_special):
+        cdef Py_ssize_t i, begin, end
+        cdef list spaces = [self.borrow() for _ in groups]
+        cdef list marks = self.passes[parse_special]
+        cdef size_t address = <size_t> parts
+        jobs = [(space, marks, address, begin, end) for space, (begin, end) in zip(spaces, groups)]
+        if len(jobs) == 1:
+            self.job(*jobs[0])
+        else:
+            with ThreadPoolExecutor(len(jobs)) as pool:
+                list(pool.map(lambda job: self.job(*job), jobs))
+        out = []
+        for space, (begin, end) in zip(spaces, groups):
+            for i in range(begin, end):
+                out.append(self.taken(space, &parts[i], parts[i - 1].end if i > begin else 0))
+        self.spaces += spaces
+        return out
+
+    def job(self, Workspace space, list marks, size_t address, Py_ssize_t begin, Py_ssize_t end):
+        """One thread's share of ids_of_many()."""
+        self.run_group(space, marks, <text_part *> address + begin, end - begin)
 
     cdef Workspace borrow(self):
         try:
@@ -149,33 +279,63 @@ cdef class Runner:
         except IndexError:
             return self.lane.workspace()
 
-    cdef int run(self, Workspace space, const uint8_t *text, size_t length) noexcept nogil:
-        cdef const uint8_t *end = text + length
-        cdef const uint8_t *begin = text
-        cdef const uint8_t *at
-        cdef Py_ssize_t which = -1
-        cdef int failed
-        space.ids.size = 0
-        while begin < end:
-            at = self.marks.find(begin, end, &which)
-            if at > begin:
-                failed = self.lane.encode(space, begin, at - begin, begin == text)
-                if failed:
-                    return failed
-            if at == end:
-                break
-            if cyg_ids_push(&space.ids, self.marks.id_of[which]):
-                return -1
-            begin = at + self.marks.length_of[which]
+    cdef IdArray taken(self, Workspace space, text_part *part, size_t begin):
+        """The ids of one text of a group, copied out of the workspace; None where the lane left it."""
+        cdef IdArray out
+        if part.status < 0:
+            raise MemoryError
+        if part.status:
+            return None
+        out = IdArray.__new__(IdArray)
+        out.numbers = self.numbers
+        out.size = part.end - begin
+        out.data = <int32_t *> malloc(out.size * sizeof(int32_t) + 1)
+        if out.data == NULL:
+            raise MemoryError
+        if out.size:
+            memcpy(out.data, space.ids.data + begin, out.size * sizeof(int32_t))
+        return out
+
+    cdef int run_group(self, Workspace space, list passes, text_part *parts, Py_ssize_t count) except -1:
+        cdef Py_ssize_t i
+        cdef Marks first = passes[0]
+        cdef Marks second = passes[1]
+        cdef size_t before
+        with nogil:
+            space.ids.size = 0
+            for i in range(count):
+                before = space.ids.size
+                parts[i].status = self.cut(space, first, second, parts[i].data, parts[i].data + parts[i].length, True)
+                if parts[i].status:
+                    space.ids.size = before
+                parts[i].end = space.ids.size
         return 0
 
-    cdef list as_list(self, Workspace space):
-        cdef Py_ssize_t n = space.ids.size, i
-        cdef list out = PyList_New(n)
-        cdef list numbers = self.numbers
-        cdef object number
-        for i in range(n):
-            number = numbers[space.ids.data[i]]
-            Py_INCREF(number)
-            PyList_SET_ITEM(out, i, number)
-        return out
+    cdef int cut(self, Workspace space, Marks marks, Marks inner, const uint8_t *text, const uint8_t *end, bint first) noexcept nogil:
+        """Ids of a stretch: what the marks leave goes to the inner marks, and what these leave (inner is marks) to the lane."""
+        cdef const uint8_t *begin = text
+        cdef const uint8_t *at
+        cdef const uint8_t *stop
+        cdef Py_ssize_t which = -1
+        cdef int status
+        while begin < end:
+            at = stop = marks.find(begin, end, &which)
+            if at != end:
+                stop = at + marks.length_of[which]
+                if marks.strips[which] & 1:
+                    at = spaces_before(at, begin)
+                if marks.strips[which] & 2:
+                    stop = spaces_after(stop, end)
+            if at > begin:
+                if inner is marks:
+                    status = self.lane.encode(space, begin, at - begin, first and begin == text)
+                else:
+                    status = self.cut(space, inner, inner, begin, at, first and begin == text)
+                if status:
+                    return status
+            if at == end:
+                break
+            if cyg_ids_push(&space.ids, marks.id_of[which]):
+                return -1
+            begin = stop
+        return 0

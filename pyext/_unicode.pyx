@@ -6,7 +6,7 @@ from libc.string cimport memset
 from cygnet._core._unicode cimport (
     cyg_combining_class, cyg_compose, cyg_decompose, cyg_grapheme_begins, cyg_grapheme_state, cyg_is_bert_accent,
     cyg_is_bert_control, cyg_is_bert_ideograph, cyg_is_bert_punctuation, cyg_is_mark_9, cyg_is_numeric, cyg_is_space, cyg_lower,
-    cyg_script_names, cyg_unicode_category, cyg_unicode_script,
+    cyg_script_names, cyg_unicode_category, cyg_unicode_class, cyg_unicode_script,
 )
 
 CATEGORIES = tuple("Cn Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co".split())
@@ -20,6 +20,12 @@ def category(Py_UCS4 character):
 def script(Py_UCS4 character):
     """Script name such as "Latin"; "Unknown" where there is none (Unicode 16.0)."""
     return cyg_script_names[cyg_unicode_script(character)].decode("ascii")
+
+
+def in_unicode_9(Py_UCS4 character):
+    """Whether the character is assigned in Unicode 9.0."""
+    cdef unsigned k = cyg_unicode_class(character)
+    return (k & 31) != 0 and (k >> 5 & 3) <= 1
 
 
 def combining_class(Py_UCS4 character):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import regex
 
+from cygnet._core._lane import Marks
 from cygnet.tokenizers.aligned import AlignedText
 from cygnet.tokenizers.components import Model, Normalizer
 from cygnet.tokenizers.unicode_classes import SPACE, WORD
@@ -92,10 +93,11 @@ class AddedVocabulary:
 
     def __init__(self, tokens: Iterable[AddedToken], normalizer: Normalizer | None):
         self.tokens = list(tokens)
-        self.by_id = {t.id: t for t in self.tokens}
         self.by_content = {t.content: t.id for t in self.tokens}
         self.special_contents = {t.content for t in self.tokens if t.special}
         self._normalizer = normalizer
+        # How ids are spelled: a normalized token by what its content becomes.
+        self.by_id = {t.id: self._normalized(t.content) if t.normalized else t.content for t in self.tokens}
         self._matchers = {True: self._build(self.tokens), False: self._build([t for t in self.tokens if not t.special])}
 
     def _build(self, tokens: list[AddedToken]) -> tuple[Matcher, Matcher]:
@@ -110,6 +112,19 @@ class AddedVocabulary:
     def matchers(self, parse_special: bool) -> tuple[Matcher, Matcher]:
         """Matchers for the original and for the normalised text; without parse_special they leave special tokens alone."""
         return self._matchers[parse_special]
+
+    def compares_bytes(self) -> bool:
+        """Whether every token can be found by comparing bytes of the original text."""
+        return not any(t.single_word or (t.normalized and self._normalizer is not None) for t in self.tokens)
+
+    def marks(self, parse_special: bool) -> list[Marks]:
+        """The two passes of segments() for the compiled lane; the same one twice where it is the only one."""
+        raw, normalized = (
+            Marks([(pattern, t.id, t.lstrip, t.rstrip) for pattern, t in matcher.tokens.items()]) for matcher in self._matchers[parse_special]
+        )
+        if not len(normalized):
+            return [raw, raw]
+        return [raw, normalized] if len(raw) else [normalized, normalized]
 
     def segments(self, text: str, parse_special: bool = True, literal: Sequence[tuple[int, int]] = ()) -> list[tuple[AlignedText, AddedToken | None]]:
         """The text cut at added tokens and normalised between them; marks inside the literal spans are text."""

@@ -10,29 +10,48 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from cygnet._core._lane import IdArray
+
 if TYPE_CHECKING:
     from cygnet.tokenizers.truncation import Padding
 
 TEXT, SPECIAL, PAD = "text", "special", "pad"
 
 
-@dataclass
+@dataclass(slots=True)
 class Part:
-    """One encoded sequence before special tokens: ids, and where known the range and the word of each."""
+    """One encoded sequence before special tokens: ids, and where known the range and the word of each.
 
-    ids: list[int]
+    Attributes
+    ----------
+    ids : IdArray or list of int
+    offsets : list of (int, int), optional
+    words : list of int, optional
+    spellings : dict of int -> str
+        By position, how the text spells an added token (with the spaces it took in).
+    type_id : int
+    overflowing : list of Part
+    """
+
+    ids: IdArray | list[int]
     offsets: list[tuple[int, int]] | None = None
     words: list[int] | None = None
+    spellings: dict[int, str] = field(default_factory=dict)
     type_id: int = 0
     overflowing: list[Part] = field(default_factory=list)
 
     def cut(self, start: int, end: int) -> Part:
         offsets = None if self.offsets is None else self.offsets[start:end]
         words = None if self.words is None else self.words[start:end]
-        return Part(self.ids[start:end], offsets, words, self.type_id)
+        spellings = {i - start: s for i, s in self.spellings.items() if start <= i < end}
+        return Part(listed(self.ids)[start:end], offsets, words, spellings, self.type_id)
 
 
-@dataclass(frozen=True)
+def listed(ids: IdArray | list[int] | tuple[int, ...]) -> list[int]:
+    return ids.tolist() if isinstance(ids, IdArray) else list(ids)
+
+
+@dataclass(frozen=True, slots=True)
 class Stretch:
     """A run of tokens of one kind: TEXT (of sequence 0 or 1), SPECIAL or PAD."""
 
@@ -61,53 +80,60 @@ class Encoding:
         The windows that truncation cut off, where asked for.
     """
 
-    __slots__ = ("_detail", "_name", "_offsets", "_words", "ids", "layout", "overflowing")
+    __slots__ = ("_chunks", "_detail", "_ids", "_name", "_offsets", "_words", "layout", "overflowing")
 
     def __init__(
         self,
-        ids: list[int],
+        chunks: list[IdArray | list[int] | tuple[int, ...]],
         layout: list[Stretch],
-        *,
         offsets: list[tuple[int, int]] | None = None,
         words: list[int | None] | None = None,
-        overflowing: list[Encoding] | None = None,
     ):
-        self.ids = ids
+        self._chunks = chunks
+        self._ids: list[int] | None = None
         self.layout = layout
-        self.overflowing = overflowing if overflowing is not None else []
+        self.overflowing: list[Encoding] = []
         self._offsets = offsets
         self._words = words
-        self._name: Callable[[int], str | None] | None = None
+        self._name: Callable[[int], str | None] = str
         self._detail: Callable[[], Encoding] | None = None
 
     def __len__(self) -> int:
-        return len(self.ids)
+        return sum([len(chunk) for chunk in self._chunks])
 
     def __repr__(self) -> str:
-        return f"Encoding({len(self.ids)} ids)"
+        return f"Encoding({len(self)} ids)"
 
-    def attach(self, name: Callable[[int], str | None], detail: Callable[[], Encoding] | None) -> Encoding:
-        """Tells the encoding how to spell its ids and how to find offsets and words later; returns itself."""
+    def attach(self, name: Callable[[int], str | None], detail: Callable[[], Encoding] | None) -> None:
+        """Tells the encoding, and its overflowing ones, how to spell ids and how to find offsets and words later."""
         self._name = name
         self._detail = detail
-        return self
+        for i, window in enumerate(self.overflowing):
+            window.attach(name, detail and (lambda i=i: detail().overflowing[i]))
 
     def padded(self, missing: int, rule: Padding) -> Encoding:
         """This encoding with `missing` pad tokens on the side that the rule names."""
-        pad = Stretch(PAD, missing, rule.pad_type_id)
-        ids = [rule.pad_id] * missing
-        out = Encoding(
-            ids + self.ids if rule.left else self.ids + ids,
-            [pad, *self.layout] if rule.left else [*self.layout, pad],
-            overflowing=self.overflowing,
-        )
-        return out.attach(self._name, lambda: self._padded_detail(missing, rule.left))
+        pad, ids = [Stretch(PAD, missing, rule.pad_type_id)], [(rule.pad_id,) * missing]
+        out = Encoding(ids + self._chunks, pad + self.layout) if rule.left else Encoding(self._chunks + ids, self.layout + pad)
+        out.overflowing = self.overflowing
+        out._name = self._name
+        out._detail = lambda: self._padded_detail(missing, rule.left)
+        return out
 
     def _padded_detail(self, missing: int, left: bool) -> Encoding:
         offsets, words = [(0, 0)] * missing, [None] * missing
         if left:
-            return Encoding([], [], offsets=offsets + self.offsets, words=words + self.word_ids)
-        return Encoding([], [], offsets=self.offsets + offsets, words=self.word_ids + words)
+            return Encoding([], [], offsets + self.offsets, words + self.word_ids)
+        return Encoding([], [], self.offsets + offsets, self.word_ids + words)
+
+    @property
+    def ids(self) -> list[int]:
+        if self._ids is None:
+            out = listed(self._chunks[0]) if self._chunks else []
+            for chunk in self._chunks[1:]:
+                out += listed(chunk)
+            self._ids = out
+        return self._ids
 
     def _spread(self, value: Callable[[Stretch], object]) -> list:
         out: list = []
@@ -117,8 +143,7 @@ class Encoding:
 
     @property
     def tokens(self) -> list[str]:
-        name = self._name or str
-        return [name(i) or "" for i in self.ids]
+        return [self._name(i) or "" for i in self.ids]
 
     @property
     def offsets(self) -> list[tuple[int, int]]:
@@ -150,6 +175,6 @@ class Encoding:
 
     def _fetch_detail(self) -> None:
         full = self._detail() if self._detail else self
-        self._offsets = full._offsets if full._offsets is not None else [(0, 0)] * len(self.ids)
-        self._words = full._words if full._words is not None else [None] * len(self.ids)
+        self._offsets = full._offsets if full._offsets is not None else [(0, 0)] * len(self)
+        self._words = full._words if full._words is not None else [None] * len(self)
         self._detail = None

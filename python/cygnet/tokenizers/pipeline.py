@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cygnet._core._lane import Runner
+from cygnet.cpu_count import thread_count
 from cygnet.tokenizers.added_tokens import AddedVocabulary
 from cygnet.tokenizers.components import Model, Normalizer, PreTokenizer
 from cygnet.tokenizers.encoding import Part
@@ -15,7 +17,7 @@ def well_formed(text: str) -> str:
         text.encode()
         return text
     except UnicodeEncodeError:
-        return "".join(["�" if "\ud800" <= c <= "\udfff" else c for c in text])
+        return "".join(["\ufffd" if "\ud800" <= c <= "\udfff" else c for c in text])
 
 
 class Pipeline:
@@ -25,23 +27,42 @@ class Pipeline:
         self.added = added
         self.pre_tokenizer = pre_tokenizer
         self.model = model
-        self.lane = model.fast_lane(normalizer, pre_tokenizer)
+        self.runner = self._make_runner(normalizer)
 
-    def ids(self, text: str, parse_special: bool, sequence: int = 0) -> Part:
+    def _make_runner(self, normalizer: Normalizer | None) -> Runner | None:
+        """The compiled way, where the model has a lane and every added token can be found by comparing bytes."""
+        lane = self.model.fast_lane(normalizer, self.pre_tokenizer)
+        if lane is None or not self.added.compares_bytes():
+            return None
+        return Runner(lane, [self.added.marks(parse_special) for parse_special in (False, True)], self.model.vocab_size + len(self.added.by_id))
+
+    def ids(self, text: str, parse_special: bool) -> Part:
         """Ids of a text, without offsets where a compiled lane is there."""
-        return self.aligned(text, parse_special, sequence)
+        if self.runner is None:
+            return self.aligned(text, parse_special)
+        try:
+            found = self.runner.ids(text, parse_special)
+        except UnicodeEncodeError:
+            found = self.runner.ids(well_formed(text), parse_special)
+        return self.aligned(text, parse_special) if found is None else Part(found)
 
     def ids_of_many(self, texts: Sequence[str], parse_special: bool, threads: int | None) -> list[Part]:
-        return [self.ids(text, parse_special) for text in texts]
+        """ids() of every text, on several threads."""
+        if self.runner is None:
+            return [self.aligned(text, parse_special) for text in texts]
+        found = self.runner.ids_of_many([well_formed(text) for text in texts], parse_special, thread_count(threads))
+        return [self.aligned(text, parse_special) if ids is None else Part(ids) for text, ids in zip(texts, found, strict=True)]
 
-    def aligned(self, text: str, parse_special: bool, sequence: int = 0, literal: Sequence[tuple[int, int]] = ()) -> Part:
+    def aligned(self, text: str, parse_special: bool, literal: Sequence[tuple[int, int]] = ()) -> Part:
         """Ids, offsets and words of a text, stage by stage; marks inside the literal spans are text."""
         ids: list[int] = []
         offsets: list[tuple[int, int]] = []
         words: list[int] = []
+        spellings: dict[int, str] = {}
         word = 0
         for piece, token in self.added.segments(well_formed(text), parse_special, literal):
             if token is not None:
+                spellings[len(ids)] = piece.text
                 ids.append(token.id)
                 offsets.append(piece.original(0, len(piece)))
                 words.append(word)
@@ -53,4 +74,4 @@ class Pipeline:
                     offsets.append(split.original(start, end))
                     words.append(word)
                 word += 1
-        return Part(ids, offsets, words)
+        return Part(ids, offsets, words, spellings)

@@ -28,7 +28,7 @@ class Sequence:
 Template = list[Special | Sequence]
 
 # Every white space character, and the sign that stands for the space byte.
-BLANK = SPACE_CHAR + "".join(chr(c) for c in [*range(9, 14), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000])
+BLANK = SPACE_CHAR + "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 
 
 def combinations(parts: list[Part]) -> list[list[Part]]:
@@ -42,25 +42,32 @@ def combinations(parts: list[Part]) -> list[list[Part]]:
 
 def fill(template: Template, parts: list[Part]) -> Encoding:
     """One encoding from a template and the parts it names."""
-    ids: list[int] = []
+    chunks: list = []
     layout: list[Stretch] = []
-    known = all(p.offsets is not None for p in parts)
+    for item in template:
+        if isinstance(item, Special):
+            chunks.append(item.ids)
+            layout.append(Stretch(SPECIAL, len(item.ids), item.type_id or 0))
+        else:
+            part = parts[item.index]
+            chunks.append(part.ids)
+            layout.append(Stretch(TEXT, len(part.ids), part.type_id if item.type_id is None else item.type_id, item.index))
+    if any(part.offsets is None for part in parts):
+        return Encoding(chunks, layout)
+    return Encoding(chunks, layout, *_details(template, parts))
+
+
+def _details(template: Template, parts: list[Part]) -> tuple[list[tuple[int, int]], list[int | None]]:
     offsets: list[tuple[int, int]] = []
     words: list[int | None] = []
     for item in template:
         if isinstance(item, Special):
-            ids += item.ids
-            layout.append(Stretch(SPECIAL, len(item.ids), item.type_id or 0))
             offsets += [(0, 0)] * len(item.ids)
             words += [None] * len(item.ids)
-            continue
-        part = parts[item.index]
-        ids = ids + part.ids if ids else part.ids
-        layout.append(Stretch(TEXT, len(part.ids), part.type_id if item.type_id is None else item.type_id, item.index))
-        if known:
-            offsets += part.offsets
-            words += part.words
-    return Encoding(ids, layout, offsets=offsets if known else None, words=words if known else None)
+        else:
+            offsets += parts[item.index].offsets
+            words += parts[item.index].words
+    return offsets, words
 
 
 class Templated:
@@ -129,8 +136,8 @@ class ByteLevel(Templated):
     def adjust(self, part: Part) -> Part:
         if part.offsets is None or not self.trim_offsets:
             return part
-        trimmed = [self._trim(i, self.spell(token) or "", span) for i, (token, span) in enumerate(zip(part.ids, part.offsets, strict=True))]
-        return replace(part, offsets=trimmed)
+        tokens = [part.spellings.get(i) or self.spell(token) or "" for i, token in enumerate(part.ids)]
+        return replace(part, offsets=[self._trim(i, token, span) for i, (token, span) in enumerate(zip(tokens, part.offsets, strict=True))])
 
     def _trim(self, index: int, token: str, span: tuple[int, int]) -> tuple[int, int]:
         start, end = span

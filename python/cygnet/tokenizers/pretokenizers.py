@@ -7,7 +7,7 @@ from functools import lru_cache
 
 import regex
 
-from cygnet._core._unicode import bert_punctuation_set
+from cygnet._core._unicode import bert_punctuation_set, in_unicode_9, script
 from cygnet.tokenizers.aligned import AlignedText
 from cygnet.tokenizers.byte_alphabet import BYTE_TO_CHAR
 from cygnet.tokenizers.components import PreTokenizer
@@ -16,21 +16,6 @@ from cygnet.tokenizers.splitting import ranges, runs
 from cygnet.tokenizers.unicode_classes import SPACE, WORD
 
 GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-# The commonest first.
-SCRIPTS = """
-Latin Common Han Hiragana Katakana Cyrillic Greek Arabic Hebrew Devanagari Thai Hangul Inherited Bengali Tamil Telugu Georgian Armenian
-Adlam Ahom Anatolian_Hieroglyphs Avestan Balinese Bamum Bassa_Vah Batak Bhaiksuki Bopomofo Brahmi Braille Buginese Buhid Canadian_Aboriginal
-Carian Caucasian_Albanian Chakma Cham Cherokee Chorasmian Coptic Cuneiform Cypriot Cypro_Minoan Deseret Dives_Akuru Dogra Duployan
-Egyptian_Hieroglyphs Elbasan Elymaic Ethiopic Glagolitic Gothic Grantha Gujarati Gunjala_Gondi Gurmukhi Hanifi_Rohingya Hanunoo Hatran
-Imperial_Aramaic Inscriptional_Pahlavi Inscriptional_Parthian Javanese Kaithi Kannada Kawi Kayah_Li Kharoshthi Khitan_Small_Script Khmer
-Khojki Khudawadi Lao Lepcha Limbu Linear_A Linear_B Lisu Lycian Lydian Mahajani Makasar Malayalam Mandaic Manichaean Marchen Masaram_Gondi
-Medefaidrin Meetei_Mayek Mende_Kikakui Meroitic_Cursive Meroitic_Hieroglyphs Miao Modi Mongolian Mro Multani Myanmar Nabataean Nag_Mundari
-Nandinagari New_Tai_Lue Newa Nko Nushu Nyiakeng_Puachue_Hmong Ogham Ol_Chiki Old_Hungarian Old_Italic Old_North_Arabian Old_Permic
-Old_Persian Old_Sogdian Old_South_Arabian Old_Turkic Old_Uyghur Oriya Osage Osmanya Pahawh_Hmong Palmyrene Pau_Cin_Hau Phags_Pa Phoenician
-Psalter_Pahlavi Rejang Runic Samaritan Saurashtra Sharada Shavian Siddham SignWriting Sinhala Sogdian Sora_Sompeng Soyombo Sundanese
-Syloti_Nagri Syriac Tagalog Tagbanwa Tai_Le Tai_Tham Tai_Viet Takri Tangsa Tangut Thaana Tibetan Tifinagh Tirhuta Toto Ugaritic Vai Vithkuqi
-Wancho Warang_Citi Yezidi Yi Zanabazar_Square
-""".split()
 
 
 class Split:
@@ -182,20 +167,14 @@ class UnicodeScripts:
             if script != last:
                 starts.append(i)
             last = script
-        return list(text.slices(zip(starts, [*starts[1:], len(text)], strict=True)))
+        return list(text.slices(zip(starts, [*starts[1:], len(text)], strict=False)))
 
 
-@lru_cache(maxsize=65536)
 def script_of(char: str) -> str | None:
-    """Script of a character as UnicodeScripts counts it; None for the space and unassigned characters."""
-    if char == " ":
+    """Script of a character as UnicodeScripts counts it; None for the space and what is not assigned in Unicode 9.0."""
+    if char == " " or not in_unicode_9(char):
         return None
-    if char == "ー":
+    name = script(char)
+    if char == "ー" or name in ("Hiragana", "Katakana"):
         return "Han"
-    name = next((name for name, pattern in _scripts() if pattern.match(char)), None)
-    return "Han" if name in ("Hiragana", "Katakana") else name
-
-
-@lru_cache(maxsize=1)
-def _scripts() -> list[tuple[str, regex.Pattern]]:
-    return [(name, regex.compile(rf"\p{{Script={name}}}")) for name in SCRIPTS]
+    return None if name == "Unknown" else name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
 from cygnet.tokenizers.components import PreTokenizer
 from cygnet.tokenizers.pretokenizers import GPT2_PATTERN, ByteLevel, Sequence, Split
@@ -34,7 +35,7 @@ _LETTERS = (r"[^\r\n\p{L}\p{N}]?\p{L}+", r"[^\r\n\p{L}\p{N}]?+\p{L}+", r"[^\r\n\
 _NUMBERS = {r"\p{N}{1,3}": 3, r"\p{N}{1,3}+": 3, r"\p{N}": 1, r"\p{N}+": 0}
 _SIGNS = (r" ?[^\s\p{L}\p{N}]+[\r\n]*", r" ?[^\s\p{L}\p{N}]++[\r\n]*", r" ?[^\s\p{L}\p{N}]++[\r\n]*+")
 _LINES = (r"\s*[\r\n]+", r"\s*[\r\n]")
-_SPACES = (r"\s+(?!\S)|\s+", r"\s+(?!\S)|\s")
+_SPACES = r"\s+(?!\S)|\s+"
 
 _O200K_WORDS = (
     r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
@@ -42,6 +43,10 @@ _O200K_WORDS = (
 )
 _O200K_SIGNS = r" ?[^\s\p{L}\p{N}]+[\r\n/]*"
 
+CL100K_PATTERN = "|".join((_CONTRACTIONS[1], _LETTERS[1], r"\p{N}{1,3}", _SIGNS[1], _LINES[1], _SPACES))
+LLAMA3_PATTERN = "|".join((_CONTRACTIONS[0], _LETTERS[0], r"\p{N}{1,3}", _SIGNS[0], _LINES[0], _SPACES))
+QWEN2_PATTERN = "|".join((_CONTRACTIONS[0], _LETTERS[0], r"\p{N}", _SIGNS[0], _LINES[0], _SPACES))
+O200K_PATTERN = "|".join((_O200K_WORDS, r"\p{N}{1,3}", _O200K_SIGNS, _LINES[0], _SPACES))
 CJK_PATTERN = "[一-龥぀-ゟ゠-ヿ]+"
 DEEPSEEK_PATTERN = (
     r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -51,16 +56,11 @@ DEEPSEEK_PATTERN = (
 def _known() -> dict[str, SplitRule]:
     """Every spelling of the expressions that a scanner covers. Possessive or not makes no difference to what they match."""
     rules = {GPT2_PATTERN: SplitRule("gpt2"), DEEPSEEK_PATTERN: SplitRule("deepseek")}
-    for other in (r"'(?:[sdmt]|ll|ve|re)", r"'(?:[sdmt]|ll|ve|re)"):
-        rules[other + GPT2_PATTERN.partition("'d")[2]] = SplitRule("gpt2")
-    for number, digits in _NUMBERS.items():
-        for lines in _LINES:
-            for spaces in _SPACES[:1]:
-                for contraction in _CONTRACTIONS:
-                    for letters in _LETTERS:
-                        for signs in _SIGNS:
-                            rules["|".join((contraction, letters, number, signs, lines, spaces))] = SplitRule("cl100k", digits)
-                rules["|".join((_O200K_WORDS, number, _O200K_SIGNS, lines, spaces))] = SplitRule("o200k", digits)
+    rules[r"'(?:[sdmt]|ll|ve|re)" + GPT2_PATTERN.partition("'d")[2]] = SplitRule("gpt2")
+    for (number, digits), lines in product(_NUMBERS.items(), _LINES):
+        for contraction, letters, signs in product(_CONTRACTIONS, _LETTERS, _SIGNS):
+            rules["|".join((contraction, letters, number, signs, lines, _SPACES))] = SplitRule("cl100k", digits)
+        rules["|".join((_O200K_WORDS, number, _O200K_SIGNS, lines, _SPACES))] = SplitRule("o200k", digits)
     return rules
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -150,9 +149,11 @@ class Tokenizer:
         OptionError
             Where max_length leaves no room, stride is not less than that room, or the strategy names a text that is too short.
         """
-        rule = self.truncation if max_length is None else Truncation(max_length, truncation, stride, keep_overflow=return_overflow)
-        parts_of = partial(self.pipeline.aligned, literal=literal) if literal else self.pipeline.ids
-        encoding = self._encode(parts_of, text, pair, add_special_tokens, parse_special, rule)
+        parts = [self.pipeline.aligned(text, parse_special, literal) if literal else self.pipeline.ids(text, parse_special)]
+        if pair is not None:
+            parts.append(self.pipeline.ids(pair, parse_special))
+        rule = self._rule(max_length, truncation, stride, return_overflow)
+        encoding = self._assemble(parts, (text, pair, parse_special), add_special_tokens, rule)
         return self.padding.apply(encoding) if self.padding else encoding
 
     def encode_batch(
@@ -175,35 +176,32 @@ class Tokenizer:
         threads : int, optional
             Default: as many as the process may use.
         """
-        rule = self.truncation if max_length is None else Truncation(max_length, truncation, stride, keep_overflow=return_overflow)
         pairs = [(t, None) if isinstance(t, str) else t for t in texts]
-        lane_ids = self.pipeline.ids_of_many([t for pair in pairs for t in pair if t is not None], parse_special, threads)
-        ready = iter(lane_ids)
-        encodings = [self._encode(lambda *_: next(ready), a, b, add_special_tokens, parse_special, rule) for a, b in pairs]
+        ready = iter(self.pipeline.ids_of_many([t for pair in pairs for t in pair if t is not None], parse_special, threads))
+        rule = self._rule(max_length, truncation, stride, return_overflow)
+        encodings = [
+            self._assemble([next(ready) for t in pair if t is not None], (*pair, parse_special), add_special_tokens, rule) for pair in pairs
+        ]
         return pad_batch(encodings, self.padding) if self.padding else encodings
 
-    def _encode(
-        self,
-        parts_of: Callable[[str, bool, int], Part],
-        text: str,
-        pair: str | None,
-        add_special_tokens: bool,
-        parse_special: bool,
-        rule: Truncation | None,
-    ) -> Encoding:
-        texts = [text] if pair is None else [text, pair]
-        parts = [parts_of(t, parse_special, i) for i, t in enumerate(texts)]
-        for i, part in enumerate(parts):
-            part.type_id = i
+    def _rule(self, max_length: int | None, truncation: str, stride: int, return_overflow: bool) -> Truncation | None:
+        return self.truncation if max_length is None else Truncation(max_length, truncation, stride, keep_overflow=return_overflow)
+
+    def _assemble(self, parts: list[Part], source: tuple[str, str | None, bool], add_special_tokens: bool, rule: Truncation | None) -> Encoding:
+        """Truncation and special tokens; what only the exact stages know is left to be found from the source when asked for."""
+        if len(parts) == 2:
+            parts[1].type_id = 1
+        lazy = any(part.offsets is None for part in parts)
         if rule is not None:
-            parts = truncate(parts, rule, self.post_processor.added(pair is not None) if add_special_tokens else 0)
+            parts = truncate(parts, rule, self.post_processor.added(len(parts) == 2) if add_special_tokens else 0)
         encoding = self.post_processor.process(parts, add_special_tokens)
-        detail = None
-        if any(part.offsets is None for part in parts):
-            detail = lambda: self._encode(self.pipeline.aligned, text, pair, add_special_tokens, parse_special, rule)  # noqa: E731
-        for i, window in enumerate(encoding.overflowing):
-            window.attach(self.id_to_token, detail and (lambda i=i: detail().overflowing[i]))
-        return encoding.attach(self.id_to_token, detail)
+        encoding.attach(self.id_to_token, (lambda: self._in_detail(source, add_special_tokens, rule)) if lazy else None)
+        return encoding
+
+    def _in_detail(self, source: tuple[str, str | None, bool], add_special_tokens: bool, rule: Truncation | None) -> Encoding:
+        *texts, parse_special = source
+        parts = [self.pipeline.aligned(text, parse_special) for text in texts if text is not None]
+        return self._assemble(parts, source, add_special_tokens, rule)
 
     def pad(self, encodings: Sequence[Encoding], padding: Padding | None = None) -> list[Encoding]:
         """Encodings of equal length, by the given rule or the tokenizer's own (default: to the longest, on the right)."""
@@ -267,7 +265,7 @@ class Tokenizer:
 
     def id_to_token(self, token_id: int) -> str | None:
         added = self.added.by_id.get(token_id)
-        return self.model.id_to_token(token_id) if added is None else added.content
+        return self.model.id_to_token(token_id) if added is None else added
 
     @property
     def vocab_size(self) -> int:

@@ -61,7 +61,7 @@ def _lengths(lengths: list[int], room: int, strategy: str) -> list[int]:
     excess = sum(lengths) - room
     if lengths[target] <= excess:
         raise OptionError(
-            f"truncation is {strategy!r}, but that text has {lengths[target]} ids and {excess} must go to fit; use 'longest_first' or raise max_length"
+            f"truncation is {strategy!r}, but that text has {lengths[target]} ids and {excess} must go; use 'longest_first' or raise max_length"
         )
     lengths[target] -= excess
     return lengths
