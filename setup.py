@@ -43,20 +43,26 @@ else:
         openmp_compile, openmp_link = ["-Xpreprocessor", "-fopenmp"], ["-lomp"]
 sanitize = [f"-fsanitize={SANITIZE}", "-fno-omit-frame-pointer", "-g"] if SANITIZE else []
 
-headers = sorted(str(p) for pattern in ("*.h", "simd/*.h", "simd/*.c", "isa/*.h") for p in Path("csrc").glob(pattern))
 
 
-def library(name, sources, flags):
-    return name, {"sources": sources, "include_dirs": ["csrc"], "cflags": common + flags + sanitize, "obj_deps": {"": headers}}
+def files(*patterns):
+    return sorted(str(p) for pattern in patterns for p in Path("csrc").glob(pattern))
 
 
-libraries = [library("cyg_base", sorted(str(p) for p in Path("csrc").glob("*.c")), [])]
+base_files, headers, stubs = files("*.h", "*.c"), files("*.h", "simd/*.h", "simd/*.c"), files("isa/*.c")
+
+
+def library(name, sources, flags, depends):
+    return name, {"sources": sources, "include_dirs": ["csrc"], "cflags": common + flags + sanitize, "obj_deps": {"": depends}}
+
+
+libraries = [library("cyg_base", files("*.c"), [], files("*.h"))]
 isa_macros = []
-for stub in sorted(Path("csrc/isa").glob("isa_*.c")):
-    isa = stub.stem.removeprefix("isa_")
+for stub in stubs:
+    isa = Path(stub).stem.removeprefix("isa_")
     wanted, gcc_flags, msvc_flags = ISA_FLAGS[isa]
     if wanted:
-        libraries.append(library(f"cyg_{isa}", [str(stub)], msvc_flags if MSVC else gcc_flags))
+        libraries.append(library(f"cyg_{isa}", [stub], msvc_flags if MSVC else gcc_flags, headers))
         isa_macros.append((f"CYG_HAVE_{isa.upper()}", "1"))
 # The choice of the table lives in the base library and must know which tables were built.
 libraries[0][1]["macros"] = isa_macros
@@ -74,7 +80,8 @@ def extension(pyx):
         libraries=(["cyg_base", *isa_libraries] if name == "_kernels" else ["cyg_base"]) + ([] if MSVC else ["m"]),
         extra_compile_args=common + sanitize + (openmp_compile if threads else []),
         extra_link_args=sanitize + (openmp_link if threads else []),
-        depends=headers + [str(p) for p in Path("pyext").rglob("*.pxd")] + [str(p) for p in Path("pyext").glob("*.h")],
+        # Cython follows .pxd files by itself.
+        depends=(headers + stubs if name == "_kernels" else base_files) + [str(p) for p in Path("pyext").glob("*.h")],
     )
 
 
