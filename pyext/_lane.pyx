@@ -142,6 +142,9 @@ cdef class Marks:
         return end
 
 
+NO_MARKS = Marks([])
+
+
 cdef uint32_t decode_at(const uint8_t *p) noexcept nogil:
     if p[0] < 0x80:
         return p[0]
@@ -188,6 +191,7 @@ cdef class Runner:
     lane : Lane
     passes : list of lists of Marks
         Added tokens that are cut out, first by the first Marks, then by the next between them; one list for parse_special False, one for True.
+        Empty: none.
     vocab_size : int
         Ids below this are quickest to list.
     """
@@ -199,12 +203,12 @@ cdef class Runner:
 
     def __init__(self, Lane lane, list passes, size_t vocab_size):
         self.lane = lane
-        self.passes = passes
+        self.passes = passes or [[NO_MARKS, NO_MARKS]] * 2
         self.spaces = []
         # One Python int for each id, shared by all results: an id in a list costs a reference count, not an object.
         self.numbers = list(range(vocab_size))
 
-    def ids(self, str text, bint parse_special):
+    def ids(self, str text, bint parse_special=True):
         """Ids of a text, or None where it must go stage by stage.
 
         Raises
