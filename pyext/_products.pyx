@@ -19,9 +19,9 @@ cdef cyg_weight_kind kind_of(kind) except *:
     return KINDS[kind]
 
 
-cdef int check(bint right, what) except -1:
-    if not right:
-        raise OptionError(what)
+cdef int check_shape(name, int64_t rows, int64_t columns, int64_t wanted_rows, int64_t wanted_columns) except -1:
+    if rows != wanted_rows or columns != wanted_columns:
+        raise OptionError(f"{name}: {rows} x {columns}, expected {wanted_rows} x {wanted_columns}")
     return 0
 
 
@@ -35,15 +35,15 @@ cdef int64_t stride_of(const float[:, :] rows) noexcept nogil:
 
 
 cdef int check_rows(const float[:, :] rows, name) except -1:
-    check(rows.shape[1] < 2 or rows.strides[1] == sizeof(float), f"{name}: elements of a row must be side by side")
+    if rows.shape[1] > 1 and rows.strides[1] != sizeof(float):
+        raise OptionError(f"{name}: the elements of a row must lie side by side")
     return 0
 
 
 cdef int check_packed(const cyg_kernels *table, cyg_weight_kind kind, const uint8_t[:, ::1] packed, int64_t n, int64_t k) except -1:
-    cdef int64_t panels = (n + table.nr - 1) // table.nr, size = table.panel_bytes(kind, k)
-    check(n >= 0 and k >= 0, f"a weight of {n} x {k}")
-    check(packed.shape[0] == panels and packed.shape[1] == size, f"packed: {packed.shape[0]} x {packed.shape[1]} bytes, expected {panels} x {size}")
-    return 0
+    if n < 0 or k < 0:
+        raise OptionError(f"a weight of {n} x {k}")
+    return check_shape("packed, panels x bytes", packed.shape[0], packed.shape[1], (n + table.nr - 1) // table.nr, table.panel_bytes(kind, k))
 
 
 def panel_rows(isa=None):
@@ -115,9 +115,11 @@ def pack_codes(kind, const uint8_t[:, ::1] codes, const float[:, ::1] scales, co
     cdef int64_t n = codes.shape[0], k = codes.shape[1], groups = (k + CYG_GROUP - 1) // CYG_GROUP, panel, row, nr = table.nr
     if which not in (CYG_I8, CYG_I4, CYG_I4M):
         raise OptionError(f"weight kind {kind!r} has no codes")
-    check((minima is not None) == (which == CYG_I4M), f"minima go with weight kind 'int4m' and no other, not {kind!r}")
-    check(scales.shape[0] == n and scales.shape[1] == groups, f"scales: {scales.shape[0]} x {scales.shape[1]}, expected {n} x {groups}")
-    check(minima is None or (minima.shape[0] == n and minima.shape[1] == groups), f"minima: expected {n} x {groups}")
+    if (minima is not None) != (which == CYG_I4M):
+        raise OptionError(f"minima go with weight kind 'int4m' and no other, not {kind!r}")
+    check_shape("scales", scales.shape[0], scales.shape[1], n, groups)
+    if minima is not None:
+        check_shape("minima", minima.shape[0], minima.shape[1], n, groups)
     if out is None:
         out = empty_panels(kind, n, k, isa)
     check_packed(table, which, out, n, k)
@@ -136,7 +138,8 @@ def unpack_row(kind, const uint8_t[:, ::1] packed, int64_t n, int64_t k, int64_t
     cdef cyg_weight_kind which = kind_of(kind)
     cdef float[::1] out = np.empty(k, np.float32)
     check_packed(table, which, packed, n, k)
-    check(0 <= row < n, f"row {row} of {n}")
+    if not 0 <= row < n:
+        raise OptionError(f"row {row} of {n}")
     if k:
         table.unpack_row(which, &packed[0, 0], k, row, &out[0])
     return np.asarray(out)
@@ -157,7 +160,7 @@ def quantize_rows(const float[:, :] x, *, isa=None):
 
 
 def product(kind, const uint8_t[:, ::1] packed, int64_t n, int64_t k, x, *, const float[::1] bias=None, float alpha=1, bint accumulate=False,
-            float[:, :] out=None, panels=None, isa=None):
+            out=None, panels=None, isa=None):
     """out = alpha * (x W^T + bias), added to out if accumulate.
 
     Parameters
@@ -176,36 +179,40 @@ def product(kind, const uint8_t[:, ::1] packed, int64_t n, int64_t k, x, *, cons
     cdef const int8_t[:, ::1] q
     cdef const float[:, ::1] q_scale
     cdef const int32_t[:, ::1] q_sum
+    cdef float[:, :] y
     cdef cyg_product share
     check_packed(table, which, packed, n, k)
     share.x, share.ldx, share.q, share.q_scale, share.q_sum, share.bias = NULL, 0, NULL, NULL, NULL, NULL
     if which in (CYG_F32, CYG_F16, CYG_BF16):
         rows = x
-        check(rows.shape[1] == k, f"x has {rows.shape[1]} columns, the weight {k}")
+        check_shape("x", rows.shape[0], rows.shape[1], rows.shape[0], k)
         check_rows(rows, "x")
         share.m, share.x, share.ldx = rows.shape[0], start_of(rows), stride_of(rows)
     else:
         q, q_scale, q_sum = x
         share.m = q.shape[0]
-        check(q.shape[1] == groups * CYG_GROUP, f"codes have {q.shape[1]} columns, the weight needs {groups * CYG_GROUP}")
-        check(q_scale.shape[0] == share.m and q_scale.shape[1] == groups and q_sum.shape[0] == share.m and q_sum.shape[1] == groups,
-              f"scales and sums of x: expected {share.m} x {groups}")
+        check_shape("codes of x", share.m, q.shape[1], share.m, groups * CYG_GROUP)
+        check_shape("scales of x", q_scale.shape[0], q_scale.shape[1], share.m, groups)
+        check_shape("sums of x", q_sum.shape[0], q_sum.shape[1], share.m, groups)
         if share.m and k:
             share.q, share.q_scale, share.q_sum = &q[0, 0], &q_scale[0, 0], &q_sum[0, 0]
     if out is None:
         if accumulate:
             raise OptionError("accumulate needs out, the array that is added to")
         out = np.zeros((share.m, n), np.float32)
-    check(out.shape[0] == share.m and out.shape[1] == n, f"out: {out.shape[0]} x {out.shape[1]}, expected {share.m} x {n}")
-    check_rows(out, "out")
-    check(bias is None or bias.shape[0] == n, f"bias: expected {n} elements")
+    y = out
+    check_shape("out", y.shape[0], y.shape[1], share.m, n)
+    check_rows(y, "out")
+    if bias is not None:
+        check_shape("bias", 1, bias.shape[0], 1, n)
     share.first_panel, share.last_panel = (0, packed.shape[0]) if panels is None else panels
-    check(0 <= share.first_panel <= share.last_panel <= packed.shape[0], f"panels {panels} of {packed.shape[0]}")
-    share.n, share.k, share.alpha, share.accumulate, share.ldy = n, k, alpha, accumulate, stride_of(out)
+    if not 0 <= share.first_panel <= share.last_panel <= packed.shape[0]:
+        raise OptionError(f"panels {panels} of {packed.shape[0]}")
+    share.n, share.k, share.alpha, share.accumulate, share.ldy = n, k, alpha, accumulate, stride_of(y)
     if share.m and n:
-        share.weight, share.y = &packed[0, 0] if k else NULL, &out[0, 0]
+        share.weight, share.y = &packed[0, 0] if k else NULL, &y[0, 0]
         if bias is not None:
             share.bias = &bias[0]
         with nogil:
             table.product[<int>which](&share)
-    return np.asarray(out)
+    return out

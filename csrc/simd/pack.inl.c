@@ -73,20 +73,22 @@ static void pack_codes(enum cyg_weight_kind kind, const uint8_t *codes, const fl
     memset((char *)panel + bytes, 0, panel_bytes(kind, k) - bytes);
 }
 
-/* Values of a row, spelled out: scale * (float)q, scale * (float)(q - 8), or fma-free scale * (float)q + minimum, each operation rounded to float32. */
-static void unpack_codes(enum cyg_weight_kind kind, const char *panel, int64_t k, int64_t r, float *out) {
-    for (int64_t i = 0; i < k; i++) {
-        const char *group = panel + i / CYG_GROUP * group_bytes(kind);
-        const uint16_t *scales = (const uint16_t *)group;
-        const uint8_t *codes = (const uint8_t *)group + group_scale_bytes(kind);
-        const int64_t step = i % CYG_GROUP / 4;
-        const float scale = f16_widen(scales[r]);
-        if (kind == CYG_I8) {
-            out[i] = scale * (float)(int8_t)(codes[(step * NR + r) * 4 + i % 4] ^ DOT_FLIP);
-            continue;
+/* A row in float32: scale * q, scale * (q - 8), or scale * q + minimum, each operation rounded. */
+CYG_INLINE void unpack_codes(enum cyg_weight_kind kind, const char *panel, int64_t k, int64_t r, float *out) {
+    for (int64_t first = 0; first < k; first += CYG_GROUP, panel += group_bytes(kind)) {
+        const uint16_t *scales = (const uint16_t *)panel;
+        const uint8_t *codes = (const uint8_t *)panel + group_scale_bytes(kind) + 4 * r;
+        const float scale = f16_widen(scales[r]), minimum = kind == CYG_I4M ? f16_widen(scales[NR + r]) : 0;
+        const int64_t count = k - first < CYG_GROUP ? k - first : CYG_GROUP;
+        for (int64_t i = 0; i < count; i++) {
+            const int64_t step = i / 4;
+            if (kind == CYG_I8) {
+                out[first + i] = scale * (float)(int8_t)(codes[step * NR * 4 + i % 4] ^ DOT_FLIP);
+            } else {
+                const int code = codes[step / 2 * NR * 4 + i % 4] >> step % 2 * 4 & 15;
+                out[first + i] = kind == CYG_I4 ? scale * (float)(code - 8) : scale * (float)code + minimum;
+            }
         }
-        const int code = codes[(step / 2 * NR + r) * 4 + i % 4] >> step % 2 * 4 & 15;
-        out[i] = kind == CYG_I4 ? scale * (float)(code - 8) : scale * (float)code + f16_widen(scales[NR + r]);
     }
 }
 
