@@ -98,7 +98,8 @@ const char *const *cyg_isa_names(void) {
 }
 
 const struct cyg_kernels *cyg_isa_table(const char *name) {
-    int found = features();
+    static int found = -1; /* asked once, as CPUID is slow under a hypervisor; every caller writes the same value */
+    if (found < 0) found = features();
     for (int i = 0; i < TABLES; i++)
         if ((found & tables[i].needs) == tables[i].needs && (!name || !strcmp(name, tables[i].table->name))) return tables[i].table;
     return NULL;
