@@ -1,9 +1,10 @@
-"""Single operations of the conformance set on cygnet.functional: `block(op, inputs, params)` for attention, norms, activations and positions."""
+"""Single operations of the conformance set: `block(op, inputs, params)` for attention, norms, activations, positions and GGUF blocks."""
 
 import numpy as np
 
 from cygnet import functional
 from cygnet.architectures.spec import RopeScaling
+from cygnet.formats import Tensor
 
 
 def sdpa(inputs, **params):
@@ -32,6 +33,12 @@ def sinusoidal(inputs, length, dim, layout, padding_idx=None):
     return functional.sinusoidal_positions(length, dim, layout, padding_idx)
 
 
+def dequantize(inputs, type, block_size, block_bytes):
+    raw = np.ascontiguousarray(inputs["raw"])
+    shape = (raw.shape[0], raw.shape[1] // block_bytes * block_size)
+    return Tensor("blocks", type, shape, lambda: raw.reshape(-1)).to_float32()
+
+
 BLOCKS = {
     "sdpa": sdpa,
     "layer_norm": lambda inputs, eps: functional.layer_norm(inputs["x"], inputs["weight"], inputs.get("bias"), eps=eps),
@@ -49,6 +56,7 @@ BLOCKS = {
     "sinusoidal": sinusoidal,
     "t5_bucket": lambda inputs, **params: functional.t5_buckets(inputs["relative_position"], **params),
     "deberta_bucket": lambda inputs, bucket_size, max_position: functional.deberta_buckets(inputs["relative_position"], bucket_size, max_position),
+    "dequantize": dequantize,
     "alibi_slopes": lambda inputs, heads: functional.alibi_slopes(heads),
 }
 

@@ -122,6 +122,8 @@ def test_nothing_there(tmp_path):
         open_weights(tmp_path)
     with pytest.raises(ModelNotFound, match="no such file or folder"):
         open_weights(tmp_path / "absent")
+    with pytest.raises(ModelNotFound, match="no such file or folder"):
+        open_weights("x" * 300)
 
 
 def test_unreadable_file(tmp_path):

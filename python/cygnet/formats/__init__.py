@@ -1,5 +1,6 @@
 """Reading model files: bytes on disk to named, lazy tensors and metadata. One reader a file; this one chooses it."""
 
+import os
 from pathlib import Path
 
 from cygnet.errors import FormatError, ModelNotFound
@@ -74,7 +75,7 @@ def open_weights(path):
     cygnet.errors.ModelNotFound: nowhere: no such file or folder
     """
     path = Path(path)
-    if not path.exists():
+    if not os.path.exists(path):
         raise ModelNotFound(f"{path}: no such file or folder")
     if path.is_dir():
         path = find_weights(path)
