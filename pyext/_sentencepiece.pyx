@@ -27,20 +27,25 @@ cdef class Rewriter:
         The model's NormalizerSpec.
     suffix : bool
         The dummy space goes to the end (treat_whitespace_as_suffix).
+    word_by_word : bool
+        As llama.cpp does it: a space before each word that follows white space, and what begins like a user-defined piece is kept as far
+        as it does.
     """
 
     cdef Charsmap charsmap
     cdef Trie kept
-    cdef bint dummy, squeeze, escape, suffix
+    cdef bint dummy, squeeze, escape, suffix, word_by_word
     cdef bint[128] plain
 
-    def __init__(self, Charsmap charsmap, kept, bint dummy_prefix, bint remove_extra_whitespaces, bint escape_whitespaces, bint suffix):
+    def __init__(
+        self, Charsmap charsmap, kept, bint dummy_prefix, bint remove_extra_whitespaces, bint escape_whitespaces, bint suffix, bint word_by_word=False
+    ):
         cdef uint8_t c
-        cdef Py_ssize_t length
         self.charsmap = charsmap
         kept = list(kept)
         self.kept = Trie(kept, range(len(kept)))
         self.dummy, self.squeeze, self.escape, self.suffix = dummy_prefix, remove_extra_whitespaces, escape_whitespaces, suffix
+        self.word_by_word = word_by_word
         # A plain character begins no user-defined piece and no rule, not even a longer one.
         for c in range(128):
             self.plain[c] = c != 32 and cyg_trie_step(self.kept.trie.units, 0, c) < 0 and not charsmap.begins(c)
@@ -56,7 +61,7 @@ cdef class Rewriter:
             if node < 0:
                 break
             at += 1
-            if units[node].value >= 0:
+            if units[node].value >= 0 or self.word_by_word:
                 longest = at
         if not longest:
             place = self.charsmap.find(<const char *> text, size, True, &length)
@@ -85,6 +90,8 @@ cdef class Rewriter:
         cdef const uint8_t *new = text
         cdef size_t at = 0, length, new_size = 0, begin, end
         cdef bint after_space = self.squeeze
+        if self.word_by_word:
+            return self.rewrite_words(out, text, size)
         while self.squeeze and at < size:
             length = self.prefix(text + at, size - at, &new, &new_size)
             if new_size != 1 or new[0] != 32:
@@ -116,6 +123,31 @@ cdef class Rewriter:
             at += length
         if self.squeeze:
             self.trim(out, begin)
+        if self.dummy and self.suffix:
+            return self.put(out, <const uint8_t *> b" ", 1, at, at)
+        return 0
+
+    cdef int rewrite_words(self, cyg_text *out, const uint8_t *text, size_t size) noexcept nogil:
+        """rewrite() in llama.cpp's way."""
+        cdef const uint8_t *new = text
+        cdef size_t at = 0, length, new_size = 0, i
+        cdef bint in_word = False, begun = False
+        while at < size:
+            length = self.prefix(text + at, size - at, &new, &new_size)
+            for i in range(new_size):
+                if new[i] != 32 and not in_word:
+                    in_word = True
+                    if self.squeeze or (self.dummy and not self.suffix and not begun):
+                        if self.put(out, <const uint8_t *> b" ", 1, at, at + length):
+                            return -1
+                        begun = True
+                elif new[i] == 32:
+                    in_word = False
+                    if self.squeeze:
+                        continue
+                if self.put(out, new + i, 1, at, at + length):
+                    return -1
+            at += length
         if self.dummy and self.suffix:
             return self.put(out, <const uint8_t *> b" ", 1, at, at)
         return 0

@@ -4,6 +4,7 @@ import string
 import unicodedata
 
 import pytest
+
 from cygnet._core import _unicode
 
 ALL = [chr(code) for code in range(0x110000)]

@@ -53,7 +53,10 @@ class PostProcessor(Protocol):
 
 
 class Decoder(Protocol):
-    """Turns tokens back into text, all at once or as they come."""
+    """Turns tokens back into text, all at once or as they come.
+
+    A decoder with a true attribute `keeps_hidden` is given special tokens that are left out as empty strings, so that it knows of them.
+    """
 
     def decode(self, tokens: list[str]) -> str: ...
 

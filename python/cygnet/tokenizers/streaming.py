@@ -30,8 +30,10 @@ class StreamDecoder:
     def push(self, token_id: int) -> str:
         """The text that this id completes; often empty."""
         token = self._tokenizer.id_to_token(int(token_id))
-        if token is None or token in self._hidden:
+        if token is None:
             return ""
+        if token in self._hidden:
+            return self._decoder.push("") if getattr(self._tokenizer.decoder, "keeps_hidden", False) else ""
         return self._decoder.push(token)
 
     def flush(self) -> str:

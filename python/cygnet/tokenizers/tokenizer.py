@@ -254,6 +254,8 @@ class Tokenizer:
         tokens = [self.id_to_token(int(i)) for i in ids]
         if skip_special_tokens:
             special = self.added.special_contents
+            if getattr(self.decoder, "keeps_hidden", False):
+                return ["" if t in special else t for t in tokens if t is not None]
             return [t for t in tokens if t is not None and t not in special]
         return [t for t in tokens if t is not None]
 
