@@ -9,8 +9,9 @@ transformers = pytest.importorskip("transformers")
 from tiny_models import TINY, TORCH, make, make_torch_transformer  # noqa: E402
 
 from cygnet.architectures.registry import load_spec  # noqa: E402
-from cygnet.architectures.spec import Task  # noqa: E402
-from cygnet.reference.model import ReferenceModel  # noqa: E402
+from cygnet.architectures.spec import Pool, Task  # noqa: E402
+from cygnet.engine import Engine  # noqa: E402
+from cygnet.reference.model import ReferenceModel, ReferenceOutput  # noqa: E402
 
 pytestmark = pytest.mark.parity
 TOLERANCE = 2e-4  # of the largest difference, relative to the root mean square where that is above one
@@ -25,7 +26,38 @@ def reference(folder):
     return ReferenceModel(loaded.spec, loaded.weights).forward, loaded.spec
 
 
-RUNNERS = {"reference": reference}
+def engine(folder):
+    """The compiled engine in float32, as a function like the reference's."""
+    loaded = load_spec(folder)
+    compiled = Engine(loaded.spec, loaded.weights, weights="float32", threads=1, cache_bytes=1 << 24)
+
+    def run(inputs, type_ids=None, decoder_ids=None):
+        if loaded.spec.decoder is not None and loaded.spec.head is not None and loaded.spec.head.pool is Pool.ALL:
+            return generated(compiled, inputs, decoder_ids)
+        hidden, offsets = compiled.hidden(inputs, **({"type_ids": type_ids} if type_ids else {}))
+        heads = {"logits": "head", "pooled": "pooler"}
+        found = {key: compiled.head(hidden, offsets, which) for key, which in heads.items() if compiled.has_head(which)}
+        by_token = loaded.spec.head is not None and loaded.spec.head.pool is Pool.ALL
+        parts = [slice(offsets[i], offsets[i + 1]) for i in range(len(inputs))]
+        return [
+            ReferenceOutput(hidden[part], **{key: values[part if key == "logits" and by_token else i] for key, values in found.items()})
+            for i, part in enumerate(parts)
+        ]
+
+    return run, loaded.spec
+
+
+def generated(compiled, inputs, decoder_ids):
+    """Logits of every position of a decoder, with the encoder's states where there is one."""
+    sources = [None] * len(inputs) if decoder_ids is None else compiled.encode(inputs)
+    texts = inputs if decoder_ids is None else decoder_ids
+    sequences = [compiled.sequence(source) if source is not None else compiled.sequence() for source in sources]
+    logits = compiled.forward(list(zip(sequences, texts, strict=True)), rows="all")
+    pieces = np.split(logits, np.cumsum([len(ids) for ids in texts])[:-1])
+    return [ReferenceOutput(None, logits=piece) for piece in pieces]
+
+
+RUNNERS = {"reference": reference, "engine": engine}
 
 
 def error(got, want):
@@ -68,11 +100,11 @@ def compare(output, want, spec):
     logits = want.get("logits", want.get("prediction_logits"))
     if logits is not None:
         errors.append(error(output.logits.reshape(logits.shape), logits))
-    if "last_hidden_state" in want:
+    if "last_hidden_state" in want and output.hidden is not None:
         errors.append(error(output.hidden, want["last_hidden_state"]))
     if spec.pooler is not None:
         errors.append(error(output.pooled, want["pooler_output"]))
-    if "encoder_last_hidden_state" in want:
+    if "encoder_last_hidden_state" in want and output.encoder is not None:
         errors.append(error(output.encoder.hidden, want["encoder_last_hidden_state"]))
     assert errors
     return errors

@@ -201,7 +201,7 @@ TINY = {
         ("LlamaForCausalLM", dict(SMALL, num_key_value_heads=1)),
         ("LlamaForCausalLM", dict(ODD, num_key_value_heads=2, tie_word_embeddings=True, **LLAMA3)),
         ("LlamaForCausalLM", dict(WIDE, attention_bias=True, mlp_bias=True, **YARN)),
-        ("LlamaForCausalLM", dict(ODD, **rope("dynamic", factor=2.0, partial_rotary_factor=1.0), max_position_embeddings=10)),
+        ("LlamaForCausalLM", dict(ODD, **rope("dynamic", factor=2.5, partial_rotary_factor=1.0), max_position_embeddings=10)),
         (
             "LlamaForCausalLM",
             dict(ODD, **rope("yarn", 1000.0, factor=4.0, original_max_position_embeddings=16, attention_factor=1.3, truncate=False)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cygnet.architectures.family import Built
-from cygnet.architectures.spec import EmbeddingSpec, HeadSpec, HeadStep, ModelKind, ModelSpec, Pool, StackSpec, Task
+from cygnet.architectures.spec import EmbeddingSpec, HeadSpec, HeadStep, ModelKind, ModelSpec, Pool, Rotary, StackSpec, Task
 from cygnet.architectures.tokens import labels
 from cygnet.architectures.weights import Row
 from cygnet.errors import UnsupportedModel
@@ -88,12 +88,21 @@ def decoder_only(
         task=task,
         hidden_size=hidden_size,
         vocab_size=embedding.vocab_size,
-        max_positions=max_positions,
+        max_positions=_longest(decoder, max_positions),
         decoder=decoder,
         head=head,
         labels=names if task in (Task.SEQUENCE_CLASSIFICATION, Task.TOKEN_CLASSIFICATION) else (),
     )
     return Built(spec, (*rows, *head_rows), (*OTHER_HEADS, *ignored))
+
+
+def _longest(stack, max_positions):
+    """Dynamic scaling stretches the positions beyond the length of training, up to its factor."""
+    for layer in stack.layers:
+        positions = layer.attention.positions
+        if isinstance(positions, Rotary) and positions.scaling is not None and positions.scaling.kind == "dynamic":
+            return int(max_positions * positions.scaling.factor)
+    return max_positions
 
 
 def token_embedding(config, **fields):
