@@ -11,6 +11,7 @@ from pathlib import Path
 from cygnet.architectures import gguf, gguf_tensors
 from cygnet.architectures.config import Config
 from cygnet.architectures.spec import ModelKind, ModelSpec, Task
+from cygnet.architectures.spellings import in_torch_spelling
 from cygnet.architectures.tokens import token_ids
 from cygnet.architectures.validate import check_counts, check_spec
 from cygnet.architectures.weights import Source, bind
@@ -150,7 +151,7 @@ def resolve(config, weights, generation=None, *, task=None, ignore_unknown_confi
     if from_gguf:
         config = gguf.config_from_metadata(weights, family.gguf)
     settings = Config(config, model_type)
-    source = Source(weights, () if from_gguf else family.prefixes)
+    source = Source(in_torch_spelling(weights), () if from_gguf else family.prefixes)
     task = task or task_of(family, settings)
     built = _build(family, settings, gguf_tensors.Names(source) if from_gguf else source, task)
     if from_gguf:

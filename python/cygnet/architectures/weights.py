@@ -232,8 +232,10 @@ def _find(row, part, places, source):
 
 def _complaint(family, missing, misshapen, unused):
     lines = [f"the tensors do not fit the {family} model:"]
+    # One stored tensor may serve several of ours; it is named once.
     for title, entries in (("missing", missing), ("wrong shape", misshapen), ("not used by the model", unused)):
         if entries:
+            entries = list(dict.fromkeys(entries))
             lines.append(f"  {title} ({len(entries)}): " + "; ".join(entries))
     lines.append("  check that config.json belongs to these weights")
     return "\n".join(lines)

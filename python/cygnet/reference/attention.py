@@ -58,7 +58,7 @@ def attention(x, tensors, name, spec, stack, memory=None):
         window=spec.window,
         bias=_bias(query, key, tensors, name, spec, stack),
     )
-    return linear(mixed.swapaxes(0, 1).reshape(len(x), -1), tensors, f"{name}.output")
+    return linear(mixed.swapaxes(0, 1).reshape(len(x), spec.heads * spec.head_dim), tensors, f"{name}.output")
 
 
 def _clip(x, spec):
@@ -67,7 +67,7 @@ def _clip(x, spec):
 
 def _split(x, heads):
     """(T, heads * d) to (heads, T, d)."""
-    return x.reshape(len(x), heads, -1).swapaxes(0, 1)
+    return x.reshape(len(x), heads, x.shape[1] // heads).swapaxes(0, 1)
 
 
 def _project(x, tensors, name, which, spec, heads):
