@@ -397,6 +397,11 @@ class Engine:
         for side in self._sides.values():
             side.runner.cancel()
 
+    def close(self):
+        """Gives the packed weights back; the engine must not be used again."""
+        with self._lock:
+            self._sides, self._heads, self._patches, self._source_weights = {}, {}, None, None
+
     def profile(self, on=True):
         """Starts (or stops) the stage timers; returns the seconds by stage since they were last started."""
         total = {}
