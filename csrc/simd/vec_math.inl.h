@@ -31,8 +31,8 @@ CYG_INLINE vf vf_exp_parts(vf x, vf *n) {
     *n = vf_round(vf_mul(x, vf_set1(1.44269504f)));
     /* ln 2 in two parts; the first has few bits, so that n times it is exact. */
     vf r = vf_fnma(*n, vf_set1(-2.12194440e-4f), vf_fnma(*n, vf_set1(0.693359375f), x));
-    vf p = vf_set1(0.00138145399f);
-    p = vf_fma(p, r, vf_set1(0.00836874513f));
+    vf p = vf_set1(0.00138145401f);
+    p = vf_fma(p, r, vf_set1(0.00836874511f));
     p = vf_fma(p, r, vf_set1(0.0416683908f));
     p = vf_fma(p, r, vf_set1(0.166665204f));
     p = vf_fma(p, r, vf_set1(0.499999934f));
