@@ -11,7 +11,7 @@ from cygnet.architectures.spec import RopeScaling
 from cygnet.errors import OptionError
 from cygnet.reference import ops, positions
 
-from conformance_blocks import BLOCKS, block  # isort: skip
+from .conformance_blocks import BLOCKS, block
 
 
 def normal(*shape, seed=0):

@@ -29,7 +29,6 @@ CYG_INLINE vf vf_fma(vf a, vf b, vf c) { return _mm256_fmadd_ps(a, b, c); }
 CYG_INLINE vf vf_fnma(vf a, vf b, vf c) { return _mm256_fnmadd_ps(a, b, c); }
 CYG_INLINE vf vf_max(vf a, vf b) { return _mm256_max_ps(a, b); }
 CYG_INLINE vf vf_min(vf a, vf b) { return _mm256_min_ps(a, b); }
-CYG_INLINE vf vf_sqrt(vf a) { return _mm256_sqrt_ps(a); }
 CYG_INLINE vf vf_abs(vf a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
 CYG_INLINE vf vf_copysign(vf a, vf b) { return _mm256_or_ps(vf_abs(a), _mm256_and_ps(b, _mm256_set1_ps(-0.0f))); }
 CYG_INLINE vf vf_round(vf a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
@@ -41,9 +40,7 @@ CYG_INLINE vf vf_ldexp(vf a, vf n) {
 }
 
 CYG_INLINE vm vf_lt(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }
-CYG_INLINE vm vf_eq(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_EQ_OQ); }
 CYG_INLINE vf vf_select(vm m, vf a, vf b) { return _mm256_blendv_ps(b, a, m); }
-CYG_INLINE uint32_t vm_bits(vm m) { return (uint32_t)_mm256_movemask_ps(m); }
 
 CYG_INLINE float vf_reduce_add(vf a) {
     __m128 q = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));

@@ -27,16 +27,13 @@ CYG_INLINE vf vf_fma(vf a, vf b, vf c) { return _mm512_fmadd_ps(a, b, c); }
 CYG_INLINE vf vf_fnma(vf a, vf b, vf c) { return _mm512_fnmadd_ps(a, b, c); }
 CYG_INLINE vf vf_max(vf a, vf b) { return _mm512_max_ps(a, b); }
 CYG_INLINE vf vf_min(vf a, vf b) { return _mm512_min_ps(a, b); }
-CYG_INLINE vf vf_sqrt(vf a) { return _mm512_sqrt_ps(a); }
 CYG_INLINE vf vf_abs(vf a) { return _mm512_abs_ps(a); }
 CYG_INLINE vf vf_copysign(vf a, vf b) { return _mm512_or_ps(vf_abs(a), _mm512_and_ps(b, _mm512_set1_ps(-0.0f))); }
 CYG_INLINE vf vf_round(vf a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 CYG_INLINE vf vf_ldexp(vf a, vf n) { return _mm512_scalef_ps(a, n); }
 
 CYG_INLINE vm vf_lt(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
-CYG_INLINE vm vf_eq(vf a, vf b) { return _mm512_cmp_ps_mask(a, b, _CMP_EQ_OQ); }
 CYG_INLINE vf vf_select(vm m, vf a, vf b) { return _mm512_mask_blend_ps(m, b, a); }
-CYG_INLINE uint32_t vm_bits(vm m) { return m; }
 
 CYG_INLINE float vf_reduce_add(vf a) {
     __m256 h = _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps(a, 1));

@@ -37,7 +37,6 @@ CYG_INLINE vf vf_fma(vf a, vf b, vf c) { return vfmaq_f32(c, a, b); }
 CYG_INLINE vf vf_fnma(vf a, vf b, vf c) { return vfmsq_f32(c, a, b); }
 CYG_INLINE vf vf_max(vf a, vf b) { return vbslq_f32(vcgtq_f32(a, b), a, b); }
 CYG_INLINE vf vf_min(vf a, vf b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
-CYG_INLINE vf vf_sqrt(vf a) { return vsqrtq_f32(a); }
 CYG_INLINE vf vf_abs(vf a) { return vabsq_f32(a); }
 CYG_INLINE vf vf_copysign(vf a, vf b) { return vbslq_f32(vdupq_n_u32(0x80000000u), b, a); }
 CYG_INLINE vf vf_round(vf a) { return vrndnq_f32(a); }
@@ -49,12 +48,7 @@ CYG_INLINE vf vf_ldexp(vf a, vf n) {
 }
 
 CYG_INLINE vm vf_lt(vf a, vf b) { return vcltq_f32(a, b); }
-CYG_INLINE vm vf_eq(vf a, vf b) { return vceqq_f32(a, b); }
 CYG_INLINE vf vf_select(vm m, vf a, vf b) { return vbslq_f32(m, a, b); }
-CYG_INLINE uint32_t vm_bits(vm m) {
-    static const uint32_t weights[4] = {1, 2, 4, 8};
-    return vaddvq_u32(vandq_u32(m, vld1q_u32(weights)));
-}
 
 CYG_INLINE float vf_reduce_add(vf a) { return vaddvq_f32(a); }
 CYG_INLINE float vf_reduce_max(vf a) {

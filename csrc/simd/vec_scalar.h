@@ -36,7 +36,6 @@ CYG_INLINE vf vf_fma(vf a, vf b, vf c) { return vf_add(vf_mul(a, b), c); }
 CYG_INLINE vf vf_fnma(vf a, vf b, vf c) { return vf_sub(c, vf_mul(a, b)); }
 CYG_INLINE vf vf_max(vf a, vf b) { LANEWISE(vf, LANE(a, i) > LANE(b, i) ? LANE(a, i) : LANE(b, i)); }
 CYG_INLINE vf vf_min(vf a, vf b) { LANEWISE(vf, LANE(a, i) < LANE(b, i) ? LANE(a, i) : LANE(b, i)); }
-CYG_INLINE vf vf_sqrt(vf a) { LANEWISE(vf, sqrtf(LANE(a, i))); }
 CYG_INLINE vf vf_abs(vf a) { LANEWISE(vf, float_of_bits(bits_of_float(LANE(a, i)) & 0x7fffffff)); }
 CYG_INLINE vf vf_copysign(vf a, vf b) { LANEWISE(vf, float_of_bits((bits_of_float(LANE(a, i)) & 0x7fffffff) | (bits_of_float(LANE(b, i)) & 0x80000000))); }
 CYG_INLINE vf vf_round(vf a) { /* |a| < 2^22 here: adding and taking away 1.5 * 2^23 leaves the nearest even integer */
@@ -55,13 +54,7 @@ CYG_INLINE vf vf_ldexp(vf a, vf n) {
 }
 
 CYG_INLINE vm vf_lt(vf a, vf b) { LANEWISE(vm, -(LANE(a, i) < LANE(b, i))); }
-CYG_INLINE vm vf_eq(vf a, vf b) { LANEWISE(vm, -(LANE(a, i) == LANE(b, i))); }
 CYG_INLINE vf vf_select(vm m, vf a, vf b) { LANEWISE(vf, LANE(m, i) ? LANE(a, i) : LANE(b, i)); }
-CYG_INLINE uint32_t vm_bits(vm m) {
-    uint32_t bits = 0;
-    EACH_LANE bits |= (uint32_t)(LANE(m, i) & 1) << i;
-    return bits;
-}
 
 CYG_INLINE float vf_reduce_add(vf a) { return (LANE(a, 0) + LANE(a, 2)) + (LANE(a, 1) + LANE(a, 3)); }
 CYG_INLINE float vf_reduce_max(vf a) {
