@@ -54,7 +54,7 @@ def encoder_only(config, task, *, family, stack, rows, head=None, pooler=None, m
         encoder=stack,
         head=head,
         pooler=pooler,
-        labels=labels(config) if named else (),
+        labels=labels(config) if named else ("replaced",) if task is Task.REPLACED_TOKEN_DETECTION else (),
     )
     return Built(spec, (*rows, *head_rows, *pooler_rows), ignored)
 
