@@ -10,7 +10,8 @@ from cygnet.generation.beam_task import BeamTask
 from cygnet.generation.options import GenerationOptions
 from cygnet.generation.prefix_cache import PrefixCache
 from cygnet.generation.tasks import Request
-from generation.fakes import HashEngine, Letters, TableEngine
+
+from .fakes import HashEngine, Letters, TableEngine
 
 
 def search(engine, prompt=(1,), *, decoder=None, source=None, **options):

@@ -4,7 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from conformance_generation import beam_search, logits
+
+from ..conformance_generation import beam_search, logits
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,8 @@ from cygnet.generation.options import GenerationOptions
 from cygnet.generation.prefix_cache import PrefixCache
 from cygnet.generation.scheduler import Scheduler
 from cygnet.generation.tasks import Request
-from generation.fakes import HashEngine
+
+from .fakes import HashEngine
 
 
 def read(engine, ids):

@@ -9,7 +9,8 @@ from cygnet.generation.options import GenerationOptions
 from cygnet.generation.prefix_cache import PrefixCache
 from cygnet.generation.sampling_task import SamplingTask
 from cygnet.generation.tasks import Request
-from generation.fakes import HashEngine, Letters, ScriptEngine, TableEngine
+
+from .fakes import HashEngine, Letters, ScriptEngine, TableEngine
 
 
 def generate(engine, prompt=(1,), *, decoder=None, source=None, budget=1000, **options):

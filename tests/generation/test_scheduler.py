@@ -8,6 +8,7 @@ import sys
 import textwrap
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -16,7 +17,8 @@ from cygnet.generation import scheduler as scheduler_module
 from cygnet.generation.options import GenerationOptions
 from cygnet.generation.scheduler import Scheduler
 from cygnet.generation.tasks import Request
-from generation.fakes import HashEngine, Letters
+
+from .fakes import HashEngine, Letters
 
 
 def request(prompt, decoder=None, source=None, **options):
@@ -61,11 +63,18 @@ def test_every_request_gets_what_it_would_get_alone(run_in):
 def test_running_requests_wait_for_no_more_than_a_chunk(run_in):
     engine = HashEngine()
     scheduler = run_in(engine, chunk_tokens=8, prompt_tokens=64, reuse_prefixes=False)
-    started = threading.Event()
+    started, joined = threading.Event(), threading.Event()
+
+    def third_waits(batch):
+        if len(engine.batches) == 3:
+            started.set()
+            joined.wait(5)
+
+    engine.before_forward = third_waits
     short = scheduler.submit(request([1], max_new_tokens=60))
-    engine.before_forward = lambda batch: started.set() if len(engine.batches) == 3 else None
     started.wait(5)
     long = scheduler.submit(request([2] * 100, max_new_tokens=2))
+    joined.set()
     long.result(), short.result()
     beside = [batch for batch in engine.batches if len(batch) == 2 and batch[1] > 1]
     assert beside and all(batch[0] == 1 and batch[1] <= 8 for batch in beside)
@@ -311,7 +320,7 @@ def test_a_forked_child_works(run_in):
 
 def test_interpreter_exit_in_mid_generation():
     code = """
-        from generation.fakes import HashEngine
+        from tests.generation.fakes import HashEngine
         from cygnet.generation.options import GenerationOptions
         from cygnet.generation.scheduler import Scheduler
         from cygnet.generation.tasks import Request
@@ -319,7 +328,7 @@ def test_interpreter_exit_in_mid_generation():
         stream = iter(Scheduler(HashEngine()).submit(Request([1], GenerationOptions(max_new_tokens=30000))))
         next(stream)
     """
-    paths = os.pathsep.join([os.path.dirname(os.path.dirname(__file__)), *sys.path])
+    paths = os.pathsep.join([str(Path(__file__).parents[2]), *sys.path])
     environment = {**os.environ, "PYTHONPATH": paths}
     found = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], env=environment, capture_output=True, timeout=20, check=False)
     assert (found.returncode, found.stderr) == (0, b"")

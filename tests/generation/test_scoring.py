@@ -6,7 +6,8 @@ import pytest
 from cygnet.errors import ContextOverflow, OptionError
 from cygnet.generation.scheduler import Scheduler
 from cygnet.generation.scoring import score, score_pairs
-from generation.fakes import HashEngine
+
+from .fakes import HashEngine
 
 
 def value(engine, prefix, token, source=None):

@@ -7,7 +7,8 @@ from cygnet.errors import OptionError
 from cygnet.generation.options import GenerationOptions
 from cygnet.generation.scheduler import Scheduler
 from cygnet.generation.tasks import Request
-from generation.fakes import HashEngine, Letters, ScriptEngine
+
+from .fakes import HashEngine, Letters, ScriptEngine
 
 
 class Copying(HashEngine):
