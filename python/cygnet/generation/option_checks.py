@@ -57,6 +57,12 @@ def function(name: str, value: object) -> object:
     return value
 
 
+def constraint(name: str, value: object) -> object:
+    if not callable(getattr(value, "start", None)):
+        raise refuse(name, value, "a constraint of cygnet.generation.constraints")
+    return value
+
+
 def token_id(name: str, value: object) -> int:
     return integer(0, 2**31 - 1)(name, value)
 

@@ -65,6 +65,7 @@ _CHECKS: dict[str, check.Check] = {
     "forced_eos": check.token_ids,
     "prefix_ids": check.token_ids,
     "allowed_tokens": check.optional(check.function),
+    "constraint": check.optional(check.constraint),
     "logprobs": check.optional(check.integer(0)),
     "speculation": check.optional(check.one_of("prompt-lookup", "draft-model")),
     "draft_tokens": check.integer(1, 64),
