@@ -1,65 +1,35 @@
-"""Reductions over a row of logits: the largest entries, log-sum-exp, log-probabilities. Sums are taken in double, in order of index."""
+"""Reductions over a row of logits: the largest entries, log-sum-exp, log-probabilities. Every function may overwrite its row where it says so."""
 
-from libc.math cimport INFINITY, expf, log
+from cygnet._core._kernels cimport kernels
+from libc.math cimport INFINITY
 from libc.stdint cimport int64_t
 from libc.stdlib cimport free, malloc
 
 
 cdef int64_t largest(const float *row, int64_t n) noexcept nogil:
     """Index of the largest element, the first of equals; -1 if there is none above minus infinity. NaN never wins."""
-    cdef float best[16]
-    cdef float top = -INFINITY
-    cdef int64_t i, whole = n - n % 16
-    cdef int j
-    for j in range(16):
-        best[j] = -INFINITY
-    for i in range(0, whole, 16):
-        for j in range(16):
-            best[j] = row[i + j] if row[i + j] > best[j] else best[j]
-    for j in range(16):
-        top = best[j] if best[j] > top else top
-    for i in range(whole, n):
-        top = row[i] if row[i] > top else top
-    if top == -INFINITY:
-        return -1
-    i = 0
-    while row[i] != top:
-        i += 1
-    return i
-
-
-cdef double log_sum_exp(const float *row, int64_t n) noexcept nogil:
-    """log(sum(exp(row))), summed in double; minus infinity for a row without a finite entry."""
-    cdef int64_t i, top = largest(row, n)
-    cdef double total = 0
-    if top < 0:
-        return -INFINITY
-    for i in range(n):
-        if row[i] > -INFINITY:
-            total += expf(row[i] - row[top])
-    return <double>row[top] + log(total)
+    cdef int64_t best = kernels().argmax(n, row)
+    return best if best >= 0 and row[best] > -INFINITY else -1
 
 
 def log_softmax_row(float[::1] row):
-    """x - log(sum(exp(x))) in place."""
-    cdef int64_t i, n = row.shape[0]
-    cdef double total
-    total = log_sum_exp(&row[0], n)
-    if total > -INFINITY:
-        for i in range(n):
-            row[i] = <float>(row[i] - total)
+    """x - log(sum(exp(x))) in place; a row of minus infinities stays."""
+    cdef int64_t n = row.shape[0]
+    if largest(&row[0], n) >= 0:
+        kernels().log_softmax(&row[0], n, 1, n)
 
 
-def gather_logprobs(const float[:, ::1] logits, const int64_t[::1] ids, double[::1] out):
-    """Natural-log probability of ids[i] under row i of raw logits, into `out` (R,) float64."""
+def gather_logprobs(float[:, ::1] logits, const int64_t[::1] ids, double[::1] out):
+    """Natural-log probability of ids[i] under row i of raw logits, into `out` (R,) float64; overwrites the logits."""
     cdef int64_t i, n = logits.shape[1]
     with nogil:
         for i in range(logits.shape[0]):
-            out[i] = logits[i, ids[i]] - log_sum_exp(&logits[i, 0], n)
+            kernels().log_softmax(&logits[i, 0], n, 1, n)
+            out[i] = logits[i, ids[i]]
 
 
-def top_logprobs(const float[::1] row, int64_t chosen, int64_t count):
-    """Log-probabilities under one row of raw logits.
+def top_logprobs(float[::1] row, int64_t chosen, int64_t count):
+    """Log-probabilities under one row of raw logits, which is overwritten.
 
     Parameters
     ----------
@@ -74,10 +44,9 @@ def top_logprobs(const float[::1] row, int64_t chosen, int64_t count):
         The value of `chosen`, and the `count` best, best first, equal ones by rising id.
     """
     cdef int64_t n = row.shape[0], i
-    cdef double total
-    total = log_sum_exp(&row[0], n)
+    log_softmax_row(row)
     if count <= 0:
-        return row[chosen] - total, []
+        return row[chosen], []
     count = min(count, n)
     cdef float *heap = <float *>malloc(count * sizeof(float))
     cdef int64_t *best = <int64_t *>malloc(count * sizeof(int64_t))
@@ -85,12 +54,12 @@ def top_logprobs(const float[::1] row, int64_t chosen, int64_t count):
         if heap == NULL or best == NULL:
             raise MemoryError
         best_ids(&row[0], n, count, heap, best)
-        found = [(best[i], row[best[i]] - total) for i in range(count)]
+        found = [(best[i], row[best[i]]) for i in range(count)]
     finally:
         free(heap)
         free(best)
     found.sort(key=lambda pair: (-pair[1], pair[0]))
-    return row[chosen] - total, found
+    return row[chosen], found
 
 
 cdef void best_ids(const float *row, int64_t n, int64_t k, float *heap, int64_t *ids) noexcept nogil:

@@ -8,6 +8,7 @@ A draw keeps the interpreter's lock: it takes microseconds, and giving the lock 
 whole batch once a row.
 """
 
+from cygnet._core._kernels cimport kernels
 from cygnet._core._rows cimport kth_largest, largest
 from libc.math cimport INFINITY, exp, expf, fabs, log, sqrt
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
@@ -193,7 +194,7 @@ cdef class Sampler:
         if self.narrow(&row[0], n) >= 0:
             for i in range(n):
                 if kept < self.count and self.ids[kept] == i:
-                    row[i] = row[i] / scale
+                    row[i] = row[i] / scale if self.x[kept] > -INFINITY else -INFINITY
                     kept += 1
                 else:
                     row[i] = -INFINITY
@@ -237,26 +238,58 @@ cdef class Sampler:
 
     cdef void gather(self, const float *row, int64_t n, int64_t top) noexcept nogil:
         """Scales by the temperature around the largest logit, so that nothing overflows, and applies top-k."""
-        cdef float bar = -INFINITY, x, scale = self.temperature if self.temperature > 0 else 1
-        cdef int64_t i
+        cdef float scale = self.temperature if self.temperature > 0 else 1
         if 0 < self.top_k < n:
-            bar = kth_largest(row, n, self.top_k, self.x)
+            self.gather_from(row, n, kth_largest(row, n, self.top_k, self.x), row[top], scale)
+        elif row[top] == INFINITY:
+            self.gather_from(row, n, INFINITY, row[top], scale)
+        else:
+            self.gather_all(row, n, top, scale)
+        self.sum()
+
+    cdef void gather_from(self, const float *row, int64_t n, float bar, float top, float scale) noexcept nogil:
+        """The entries of at least `bar`."""
+        cdef int64_t i
+        cdef float x
         self.count = 0
         for i in range(n):
             if row[i] >= bar and row[i] > -INFINITY:
                 # Equal entries include infinite ones, whose difference is not a number.
-                x = 0 if row[i] == row[top] else (row[i] - row[top]) / scale
+                x = 0 if row[i] == top else (row[i] - top) / scale
                 self.ids[self.count] = <int32_t>i
                 self.x[self.count] = x
                 self.weights[self.count] = expf(x) if x > LEAST_EXPONENT else 0
                 self.count += 1
-        self.sum()
+
+    cdef void gather_all(self, const float *row, int64_t n, int64_t top, float scale) noexcept nogil:
+        """Every entry; what is barred or not a number gets no weight."""
+        cdef int64_t i
+        cdef float x, unit, highest = row[top]
+        for i in range(n):
+            x = (row[i] - highest) / scale
+            x = x if x > -INFINITY else -INFINITY
+            self.ids[i] = <int32_t>i
+            self.x[i] = x
+            self.weights[i] = x
+        kernels().softmax(self.weights, n, NULL, 0, 1, n)
+        # The heaviest weighs 1 everywhere, so that the logarithm of a weight is its x.
+        unit = 1 / self.weights[top]
+        for i in range(n):
+            self.weights[i] *= unit
+        self.count = n
 
     cdef void sum(self) noexcept nogil:
-        cdef int64_t i
-        self.total = 0
-        for i in range(self.count):
-            self.total += self.weights[i]
+        cdef int64_t i, whole = self.count - self.count % 4
+        cdef double part[4]
+        part[0] = part[1] = part[2] = part[3] = 0
+        for i in range(0, whole, 4):
+            part[0] += self.weights[i]
+            part[1] += self.weights[i + 1]
+            part[2] += self.weights[i + 2]
+            part[3] += self.weights[i + 3]
+        for i in range(whole, self.count):
+            part[0] += self.weights[i]
+        self.total = (part[0] + part[1]) + (part[2] + part[3])
 
     cdef float heaviest(self) noexcept nogil:
         cdef int64_t i

@@ -3,5 +3,4 @@ from libc.stdint cimport int64_t
 
 
 cdef int64_t largest(const float *row, int64_t n) noexcept nogil
-cdef double log_sum_exp(const float *row, int64_t n) noexcept nogil
 cdef float kth_largest(const float *row, int64_t n, int64_t k, float *heap) noexcept nogil
