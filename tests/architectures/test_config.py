@@ -36,6 +36,12 @@ def test_bookkeeping_is_ignored(extra):
     assert build({**LLAMA, **extra}) == build(LLAMA)
 
 
+@pytest.mark.parametrize("extra", [{"pruned_heads": {"0": [1]}}, {"use_mrope": True}, {"output_multiplier": 2.0}, {"logits_multiplier": 0.5}])
+def test_near_names_of_bookkeeping_are_not_ignored(extra):
+    with pytest.raises(UnsupportedModel, match=next(iter(extra))):
+        build({**LLAMA, **extra})
+
+
 def test_quantised_checkpoints_of_other_tools_are_refused():
     with pytest.raises(UnsupportedModel, match="quantization_config"):
         build({**LLAMA, "quantization_config": {"quant_method": "gptq", "bits": 4}})

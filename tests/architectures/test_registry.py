@@ -113,6 +113,10 @@ def test_decoder_starts_with_bos_where_nothing_else_is_given():
     assert token_ids({"bos_token_id": 1}).decoder_start is None
 
 
+def test_negative_ids_stand_for_none():
+    assert token_ids({"pad_token_id": -1, "eos_token_id": [2, -1]}) == token_ids({"eos_token_id": 2})
+
+
 def test_labels():
     assert labels({"id2label": {"1": "no", "0": "yes"}}) == ("yes", "no")
     assert labels({"num_labels": 3}) == ("LABEL_0", "LABEL_1", "LABEL_2")

@@ -29,22 +29,26 @@ ACTIVATIONS = {
     "linear": Activation.IDENTITY,
 }
 
-# Keys that never change what a forward pass computes: training, bookkeeping, file handling, and defaults of text generation,
-# which belongs to the caller. Patterns match the whole key.
-IGNORED = re.compile(
-    r"""_.*|.*drop(out|_rate|_prob|_path_rate)?|.*_?layerdrop|.*_pdrop|.*dropout_(rate|prob|p)|.*initializer.*|init_.*|summary_.*
-    |architectures|model_type|transformers_version|torch_dtype|dtype|auto_map|tokenizer_class|processor_class|return_dict|use_return_dict
-    |torchscript|use_bfloat16|use_cache|output_.*|gradient_checkpointing|problem_type|finetuning_task|task_specific_params|id2label|label2id
-    |num_labels|prefix|name|vocab_file|bos_token|eos_token|pad_token|unk_token|.*_token_ids?|.*_token_index|token_index
-    |is_encoder_decoder|cross_attention_hidden_size|tf_legacy_loss|pruned_heads|keys_to_ignore_at_inference|sep_token|cls_token
-    |max_length|min_length|max_new_tokens|do_sample|early_stopping|num_beams|num_beam_groups|diversity_penalty|temperature|top_k|top_p
-    |typical_p|repetition_penalty|length_penalty|no_repeat_ngram_size|encoder_no_repeat_ngram_size|bad_words_ids|num_return_sequences
-    |exponential_decay_length_penalty|suppress_tokens|begin_suppress_tokens|remove_invalid_values|chunk_size_feed_forward|loss_type
-    |ignore_index|reduction|language|license|datasets|unsloth_.*|sentence_transformers|prompt.*|router_aux_loss_coef|router_z_loss.*
-    |router_jitter_noise|moe_aux.*|pretraining_tp|tensor_parallel.*|onnx_export|fused_.*|use_flash.*|use_mem_eff.*|use_xformers|attn_implementation
-    |torch_compile|reference_compile|deterministic_flash_attn|model_max_length|window_attention_impl|save_step|tokenizer_.*|use_xentropy|use_mrope|static_position_embeddings
-    |gated_activation_memory|keep_accents|vocab_size_or_config_json_file|tie_word_embeddings""".replace("\n", "").replace(" ", "")
+# Keys that never change what a forward pass computes; a pattern matches the whole key.
+TRAINING = (
+    r".*drop(out|_rate|_prob|_path_rate)?|.*layerdrop|.*_pdrop|.*dropout_(rate|prob|p)|.*initializer.*|init_(std|xavier_std|config|device)",
+    r"gradient_checkpointing|problem_type|finetuning_task|loss_type|ignore_index|reduction|router_aux_loss_coef|router_z_loss.*|moe_aux.*",
+    r"router_jitter_noise|pretraining_tp|tensor_parallel.*|unsloth_.*|save_step|tf_legacy_loss",
 )
+BOOKKEEPING = (
+    r"_.*|architectures|model_type|transformers_version|torch_dtype|dtype|auto_map|processor_class|name|language|license|datasets|tie_word_embeddings",
+    r"id2label|label2id|num_labels|is_encoder_decoder|return_dict|use_return_dict|torchscript|use_bfloat16|use_cache|chunk_size_feed_forward",
+    r"output_(attentions|hidden_states|past|router_logits|scores)|keys_to_ignore_at_inference|task_specific_params|sentence_transformers",
+    r"onnx_export|torch_compile|reference_compile|compile_model|deterministic_flash_attn|attn_implementation|window_attention_impl|use_flash.*",
+    r"use_mem_eff.*|use_xformers|use_xentropy|fused_(bias_fc|dropout_add_ln|mlp)|gated_activation_memory|static_position_embeddings",
+)
+TEXT = (
+    r"prefix|prompt.*|vocab_file|tokenizer_.*|model_max_length|keep_accents|(bos|eos|pad|unk|sep|cls)_token|.*_token_ids?|.*token_index",
+    r"summary_.*|max_length|min_length|max_new_tokens|do_sample|early_stopping|num_beams|num_beam_groups|diversity_penalty|temperature|top_[kp]",
+    r"typical_p|repetition_penalty|length_penalty|(encoder_)?no_repeat_ngram_size|bad_words_ids|num_return_sequences|remove_invalid_values",
+    r"exponential_decay_length_penalty|(begin_)?suppress_tokens",
+)
+IGNORED = re.compile("|".join((*TRAINING, *BOOKKEEPING, *TEXT)))
 
 
 class Config(Mapping):

@@ -6,7 +6,6 @@ from cygnet.architectures.family import Built
 from cygnet.architectures.spec import Activation, HeadSpec, HeadStep, ModelKind, ModelSpec, Pool, Task
 from cygnet.architectures.tokens import labels
 from cygnet.architectures.weights import Row
-from cygnet.errors import UnsupportedModel
 
 CLASSES = {
     "ForMaskedLM": Task.MASKED_LM,
@@ -84,8 +83,3 @@ def pooler(source, width, dense="pooler.dense", activation=Activation.TANH):
     if f"{dense}.weight" not in source:
         return None
     return HeadSpec(Pool.FIRST, (HeadStep("pooler", width, activation),)), (Row("head.pooler", dense),)
-
-
-def refuse_task(config, task):
-    """Raise for a head that a family does not have."""
-    raise UnsupportedModel(f"config of {config.name}: the task {task.value!r} is not supported for this family")

@@ -16,7 +16,7 @@ that runs knows more of a model than its spec and its tensors, which carry these
     {s}.{i}.{attention,cross,ffn}_norm.{weight,bias}                     the norm of each sublayer, wherever placed
     {s}.{i}.{attention,ffn}_post_norm.{weight,bias}                      the second norm of sandwich placement
     {s}.final_norm.{weight,bias}      {s}.final_project.{weight,bias}
-    head.{step}.{weight,bias}                                            one pair a step of HeadSpec.steps
+    head.{step}.{weight,bias}                                            one pair a step of HeadSpec.steps, of the head or of the pooler
 
 Matrices are (out_features, in_features). A bias or norm bias that a file lacks is absent; everything else is required.
 """
@@ -173,7 +173,6 @@ class Disentangled:
     content_to_position: bool = True
     position_to_content: bool = True
     shared_projection: bool = True  # positions go through the content's own key and query projections
-    norm: NormSpec | None = None  # norm of the table of relative positions
 
 
 @dataclass(frozen=True)

@@ -54,9 +54,9 @@ def labels(config, default=2):
 
 
 def _several(value):
-    if value is None:
-        return ()
-    return tuple(value) if isinstance(value, (list, tuple)) else (value,)
+    """Ids as a tuple; negative ones stand for none."""
+    ids = value if isinstance(value, (list, tuple)) else () if value is None else (value,)
+    return tuple(token for token in ids if token >= 0)
 
 
 def _single(value):
