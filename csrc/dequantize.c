@@ -35,7 +35,7 @@ static inline uint32_t load_u32(const uint8_t *p) {
 
 static inline float load_half(const uint8_t *p) { return half_to_float(load_u16(p)); }
 
-/* ---- plain types ---- */
+/* Plain types. */
 
 static void dequantize_f32(const uint8_t *in, size_t n, float *out) {
     if (n) memcpy(out, in, n * 4);
@@ -52,7 +52,7 @@ static void dequantize_bf16(const uint8_t *in, size_t n, float *out) {
     }
 }
 
-/* ---- blocks of 32: one half-precision scale, then (in the _1 types) a minimum, then the codes ---- */
+/* Blocks of 32: one half-precision scale, then (in the _1 types) a minimum, then the codes. */
 
 /* Byte j holds codes j (low nibble) and j + 16. */
 static inline void nibbles(const uint8_t *in, uint8_t *codes) {
@@ -115,7 +115,7 @@ static void dequantize_q8_0(const uint8_t *in, size_t n, float *out) {
     }
 }
 
-/* ---- blocks of 256: groups of 16 or 32 whose small integer scales share a half-precision scale ---- */
+/* Blocks of 256: groups of 16 or 32 whose small integer scales share a half-precision scale. */
 
 /* The eight 6-bit scales and minimums of Q4_K and Q5_K: those of the first four groups whole, the others' split in nibbles and top bits. */
 static inline void scales_and_minimums(const uint8_t *in, uint8_t *scales, uint8_t *minimums) {
@@ -215,7 +215,7 @@ static void dequantize_q6_k(const uint8_t *in, size_t n, float *out) {
     }
 }
 
-/* ---- unpacking without loss: a half-precision scale times a small integer is exact, and so is the sum of two such products ---- */
+/* Unpacking without loss: a half-precision scale times a small integer is exact, and so is the sum of two such products. */
 
 static void unpack_q4_0(const uint8_t *in, size_t n, uint8_t *codes, float *scales, float *minimums) {
     for (size_t i = 0; i < n; i++, in += 18) {
@@ -249,9 +249,7 @@ static void unpack_q5_0(const uint8_t *in, size_t n, int8_t *codes, float *scale
     }
 }
 
-/* ---- non-linear 4-bit types ---- */
-
-/* Codes of the non-linear types are places in this table. */
+/* Non-linear 4-bit types: codes are places in this table. */
 static const int8_t NONLINEAR[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
 static void unpack_iq4_nl(const uint8_t *in, size_t n, int8_t *codes, float *scales) {

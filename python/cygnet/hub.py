@@ -99,7 +99,7 @@ def list_models():
     return [_entry(name, path) for name, path in found]
 
 
-# ---- installed packages ----
+# Installed packages.
 
 
 def _models_in(distribution):
@@ -148,7 +148,7 @@ def _list_packages():
     return sorted(found.items())
 
 
-# ---- the Hugging Face cache ----
+# The Hugging Face cache.
 
 
 def _cache_folder():
@@ -199,7 +199,7 @@ def _list_cache():
     return found
 
 
-# ---- folders ----
+# Folders.
 
 
 def _model_folders():
@@ -226,7 +226,7 @@ def _list_folders():
     return found
 
 
-# ---- what a model is ----
+# What a model is.
 
 
 def _entry(name, path):
@@ -264,7 +264,7 @@ def _read_json(path):
     return content if isinstance(content, dict) else {}
 
 
-# ---- downloading and refusing ----
+# Downloading and refusing.
 
 
 def _download(match):

@@ -17,7 +17,7 @@ from cygnet.formats.unpickle import unpickle
 
 FIXTURES = Path(__file__).resolve().parent.parent / "fixtures" / "formats"
 
-# ---- the bytes of checkpoints, opcode by opcode ----
+# The bytes of checkpoints, opcode by opcode.
 
 
 def text(value):
@@ -70,7 +70,7 @@ def legacy_bytes(program, storages=None, *, magic=MAGIC, protocol=PROTOCOL, syst
     return b"".join([*head, program, pickle.dumps(list(storages) if keys is None else keys, 2), *tail])
 
 
-# ---- what PyTorch wrote ----
+# What PyTorch wrote.
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_what_is_no_tensor_is_left_out(tmp_path):
         assert list(weights) == ["w", "inner.b"]
 
 
-# ---- pickles that want more ----
+# Pickles that want more.
 
 
 class Attack:
