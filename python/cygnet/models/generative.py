@@ -1,0 +1,189 @@
+"""What CausalLM and Seq2Seq share: prompts become requests, the scheduler runs them, streams and results come back."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from cygnet.errors import OptionError
+from cygnet.generation.config_defaults import config_defaults
+from cygnet.generation.options import ALIASES, GenerationOptions
+from cygnet.generation.result import Delta, Generation
+from cygnet.generation.tasks import Request
+from cygnet.models.base import Model, Parts, as_batch, is_single
+from cygnet.models.settings import read_json
+
+# Settings of older config.json files that say how to generate; newer ones keep them in generation_config.json.
+_OLD_CONFIG_KEYS = (
+    "num_beams num_beam_groups diversity_penalty length_penalty early_stopping no_repeat_ngram_size repetition_penalty min_length max_length "
+    "bad_words_ids do_sample temperature top_k top_p typical_p"
+).split()
+
+
+class TextStream:
+    """The text of one continuation, piece by piece as it becomes certain; closing it stops the work.
+
+    Iterate it, or use it as a context manager; `result` is there at the end.
+
+    Examples
+    --------
+    >>> with model.stream("Once upon a time") as pieces:      # doctest: +SKIP
+    ...     for piece in pieces:
+    ...         print(piece, end="", flush=True)
+    """
+
+    def __init__(self, handle):
+        self._handle = handle
+        self._result: Generation | None = None
+
+    def deltas(self) -> Iterator[Delta]:
+        """Token by token, with ids, log-probabilities and the finish reason."""
+        yield from self._handle
+        self._result = self._handle.result()[0]
+
+    def __iter__(self) -> Iterator[str]:
+        for delta in self.deltas():
+            if delta.text:
+                yield delta.text
+
+    @property
+    def result(self) -> Generation:
+        """The whole continuation; waits for its end."""
+        if self._result is None:
+            self._result = self._handle.result()[0]
+        return self._result
+
+    def close(self) -> None:
+        """Stops the work within one step; what was generated until then is kept in `result`."""
+        self._handle.cancel()
+
+    def __enter__(self) -> TextStream:
+        return self
+
+    def __exit__(self, *exception) -> None:
+        self.close()
+
+
+class GenerativeModel(Model):
+    """A model that generates text."""
+
+    def __init__(self, parts: Parts):
+        super().__init__(parts)
+        self.defaults = self._default_options()
+
+    def generate(self, prompts, *, truncate: bool = False, **options):
+        """Continuations of a prompt, or of each of several in one batch.
+
+        Parameters
+        ----------
+        prompts : str, list of int, or a list of them
+            Text or token ids.
+        truncate : bool
+            Cut a prompt that does not fit the context instead of raising; the result's `truncated_tokens` tells how much is gone.
+        **options
+            Fields of cygnet.generation.GenerationOptions: max_new_tokens, temperature (0 is greedy), top_k, top_p, min_p, repetition_penalty,
+            num_beams, stop, seed, logprobs, num_return_sequences ... What is not given is taken from the model's generation_config.json.
+
+        Returns
+        -------
+        Generation, or a list of them
+            For num_return_sequences above 1 a list of Generation in place of each.
+
+        Raises
+        ------
+        ContextOverflow
+            A prompt is longer than the context; names both lengths.
+        OptionError
+            An option is unknown, out of range, or contradicts another.
+        """
+        requests, cut = self._requests(prompts, truncate, self.options(**options))
+        results = self._several(self.scheduler.run(requests), cut)
+        return results[0] if is_single(prompts) else results
+
+    async def agenerate(self, prompts, *, truncate: bool = False, **options):
+        """`generate` for asyncio: joins the batch that runs, and a cancelled task stops its work."""
+        requests, cut = self._requests(prompts, truncate, self.options(**options))
+        handles = [self.scheduler.submit(request) for request in requests]
+        try:
+            results = self._several([await handle.aresult() for handle in handles], cut)
+        finally:
+            for handle in handles:
+                handle.cancel()
+        return results[0] if is_single(prompts) else results
+
+    def stream(self, prompt, *, truncate: bool = False, **options) -> TextStream:
+        """The continuation of one prompt as it is made; parameters as in `generate`."""
+        return TextStream(self._submit(prompt, truncate, self.options(**options)))
+
+    async def astream(self, prompt, *, truncate: bool = False, **options) -> AsyncIterator[str]:
+        """`stream` for asyncio: an asynchronous iterator of pieces of text."""
+        async for delta in self._submit(prompt, truncate, self.options(**options)):
+            if delta.text:
+                yield delta.text
+
+    def options(self, **given) -> GenerationOptions:
+        """The options that hold for a call: what is given, else the model's own defaults."""
+        return GenerationOptions.create(self.defaults, **given)
+
+    @cached_property
+    def scheduler(self):
+        """Runs all requests of this model, from any thread, in one batch."""
+        from cygnet.generation.scheduler import Scheduler
+
+        return Scheduler(self.engine)
+
+    def close(self) -> None:
+        """Cancels what runs and frees the weights and caches."""
+        if "scheduler" in self.__dict__:
+            self.scheduler.close()
+        super().close()
+
+    def _request(self, prompt, options: GenerationOptions, truncate: bool) -> tuple[Request, int]:
+        """The request for one prompt, and the number of its tokens that were cut off."""
+        raise NotImplementedError
+
+    def _requests(self, prompts, truncate: bool, options: GenerationOptions) -> tuple[list[Request], list[int]]:
+        pairs = [self._request(prompt, options, truncate) for prompt in as_batch(prompts, "prompts")]
+        return [request for request, _ in pairs], [cut for _, cut in pairs]
+
+    def _submit(self, prompt, truncate: bool, options: GenerationOptions):
+        if not is_single(prompt) and prompt != []:
+            raise OptionError("a stream continues one prompt: text or a list of token ids is wanted")
+        if options.num_return_sequences > 1:
+            raise OptionError("a stream gives one continuation: num_return_sequences must be 1")
+        request, _ = self._request(prompt, options, truncate)
+        return self.scheduler.submit(request)
+
+    def _several(self, results: Sequence[list[Generation]], cut: Sequence[int]) -> list:
+        marked = [[replace(g, truncated_tokens=n) for g in own] if n else own for own, n in zip(results, cut, strict=True)]
+        return [own[0] if len(own) == 1 else own for own in marked]
+
+    def _text_decoder(self, before: Sequence[int] = ()):
+        """A function that makes a decoder for one continuation; `before` are ids whose text the continuation directly follows."""
+        if self._tokenizer is None:
+            return None
+
+        def make():
+            decoder = self._tokenizer.stream_decoder()
+            for token in before:
+                decoder.push(token)
+            return decoder
+
+        return make
+
+    def _default_options(self) -> dict:
+        """What generation_config.json says, else config.json, else the tokens that the model's files name."""
+        tokens = self.spec.tokens
+        named = {
+            "eos_token_ids": tokens.eos,
+            "forced_bos": tokens.forced_bos,
+            "forced_eos": () if tokens.forced_eos is None else (tokens.forced_eos,),
+            "suppress_tokens": tokens.suppress,
+        }
+        stated = read_json(self.folder / "generation_config.json")
+        if stated is None:
+            stated = {key: self.config[key] for key in _OLD_CONFIG_KEYS if self.config.get(key) is not None}
+        # Control tokens are the spec's: the loader has already put them in their order of precedence.
+        stated = {key: value for key, value in config_defaults(stated).items() if ALIASES.get(key, key) not in named}
+        return {**stated, **{key: value for key, value in named.items() if value not in (None, ())}}
