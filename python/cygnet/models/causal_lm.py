@@ -11,7 +11,7 @@ from cygnet.errors import ContextOverflow, OptionError
 from cygnet.generation.options import GenerationOptions
 from cygnet.generation.result import Generation
 from cygnet.generation.tasks import Request
-from cygnet.models.base import Parts, is_ids
+from cygnet.models.base import Parts, as_batch, is_ids, is_single
 from cygnet.models.chat import ChatTemplate
 from cygnet.models.generative import GenerativeModel, TextStream
 
@@ -155,6 +155,32 @@ class CausalLM(GenerativeModel):
         return GenerationOptions.create(defaults, **given)
 
     # ---- logits and scores
+
+    def score(self, texts, *, window: int | None = None, stride: int | None = None):
+        """How likely the model finds each token of a text after the ones before it, and the text's perplexity.
+
+        Parameters
+        ----------
+        texts : str, list of int, or a list of them
+        window, stride : int, optional
+            A text longer than the context is read in windows of `window` tokens (default: the context) that start `stride` tokens apart; without a
+            stride such a text is refused.
+
+        Returns
+        -------
+        Score, or a list of them
+            .logprobs (n,) float64 of every token but the first, .ids of these tokens, .total, .perplexity.
+
+        Raises
+        ------
+        ContextOverflow
+            A text is longer than the context and no stride is given.
+        """
+        from cygnet.generation.scoring import score
+
+        batch = [self.encode_text(text) for text in as_batch(texts)]
+        results = score(self.scheduler, batch, window=window, stride=stride)
+        return results[0] if is_single(texts) or texts == "" else results
 
     def forward(self, ids, *, rows: str = "all"):
         """Logits of token ids as they are.

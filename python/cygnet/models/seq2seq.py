@@ -152,6 +152,31 @@ class Seq2Seq(GenerativeModel):
             outputs.append(logits)
         return outputs[0] if single else outputs
 
+    def score(self, texts, targets, *, source: str | None = None, target: str | None = None):
+        """How likely the model finds each token of a target text, given the source text and the target tokens before it.
+
+        Parameters
+        ----------
+        texts, targets : str, list of int, or lists of them
+            Texts of a target get its end token; token ids are taken as they are.
+        source, target : str, optional
+            Languages, for models of many.
+
+        Returns
+        -------
+        Score, or a list of them
+        """
+        from cygnet.generation.scoring import score_pairs
+
+        sources, wanted = as_batch(texts), as_batch(targets, "targets")
+        if len(sources) != len(wanted):
+            raise OptionError(f"{len(sources)} texts and {len(wanted)} targets: equal numbers are wanted")
+        start, forced = self._target_start(target)
+        rows = [self.encode_source(text, source) for text in sources]
+        ends = [[*forced, *self._target_ids(text)] for text in wanted]
+        results = score_pairs(self.scheduler, rows, ends, [start])
+        return results[0] if is_single(texts) else results
+
     # ---- languages
 
     @cached_property
@@ -175,17 +200,26 @@ class Seq2Seq(GenerativeModel):
     def _language_requests(self, prompts, source: str | None, target: str | None, truncate: bool, options: GenerationOptions):
         if self.languages is None and (source or target) and not self._named_in_text(target) and self._task_prefix(source, target) == "":
             raise OptionError("this model knows no language marks: leave the languages out")
-        start = self._decoder_start
-        if self.languages is not None and target is not None:
-            mark = self.languages.id_of(target, "target language")
-            if self.languages.starts_decoder:
-                start = mark
-            else:
-                options = replace(options, forced_bos=mark)
+        start, forced = self._target_start(target)
+        if forced:
+            options = replace(options, forced_bos=forced[0])
         lead = f">>{target}<< " if self._named_in_text(target) else ""
         batch = [lead + p if lead and isinstance(p, str) else p for p in as_batch(prompts, "prompts")]
         pairs = [self._source_request(self.encode_source(p, source), start, options, truncate) for p in batch]
         return [request for request, _ in pairs], [cut for _, cut in pairs]
+
+    def _target_start(self, target: str | None) -> tuple[int, list[int]]:
+        """What the decoder starts from, and the language mark it must produce first."""
+        if self.languages is None or target is None:
+            return self._decoder_start, []
+        mark = self.languages.id_of(target, "target language")
+        return (mark, []) if self.languages.starts_decoder else (self._decoder_start, [mark])
+
+    def _target_ids(self, text) -> list[int]:
+        """Token ids of a target: those of a text as they are, then the end token."""
+        if not isinstance(text, str):
+            return self.check_ids(text)
+        return [*self.tokenizer.encode(text, add_special_tokens=False).ids, *self.spec.tokens.eos[:1]]
 
     def _named_in_text(self, target: str | None) -> bool:
         """Whether the target language is named by a mark in front of the text (Marian models of many languages)."""
