@@ -52,7 +52,6 @@ class FakeEngine:
         self.table = random.standard_normal((spec.vocab_size, spec.hidden_size)).astype(np.float32)
         self.head_weight = random.standard_normal((spec.head.steps[-1].features, spec.hidden_size)).astype(np.float32) if spec.head else None
         self.batches = []
-        self.closed = False
 
     def hidden(self, rows, type_ids=None):
         self.batches.append([len(row) for row in rows])
@@ -63,12 +62,11 @@ class FakeEngine:
             states.append((vectors + 0.5 * vectors.mean(axis=0) + types[:, None]).astype(np.float32))
         return np.concatenate(states), np.cumsum([0, *map(len, rows)])
 
-    def head(self, hidden, offsets):
+    def head(self, hidden, offsets, which="head"):
+        if which == "pooler":
+            return np.tanh(hidden[offsets[:-1]])
         rows = hidden if self.spec.head.pool is Pool.ALL else hidden[offsets[:-1]]
         return (rows[:, None] * self.head_weight).sum(axis=-1)
-
-    def close(self):
-        self.closed = True
 
 
 @pytest.fixture

@@ -1,10 +1,12 @@
 """Texts to vectors: order, batches, limits, what a model's folder says, empty input."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from cygnet.architectures.spec import HeadSpec, Pool
 from cygnet.errors import ContextOverflow, FormatError, OptionError, TokenizerError, UnsupportedModel, WeightsError
 from cygnet.formats.safetensors import write_safetensors
 from cygnet.models import text_model
@@ -248,7 +250,24 @@ def test_similarity(parts):
 
 
 def test_closing(parts):
-    plain = parts()
-    with Encoder(plain) as model:
+    with Encoder(parts()) as model:
         assert "Encoder test" in repr(model)
-    assert plain.engine.closed
+    with pytest.raises(OptionError, match="the model is closed"):
+        model.embed("a")
+
+
+def test_types_must_fit(parts):
+    with pytest.raises(OptionError, match="one type for each token"):
+        Encoder(parts()).forward([5, 6], type_ids=[0])
+
+
+def test_pooler(parts):
+    plain = parts()
+    with pytest.raises(OptionError, match="has no pooler"):
+        Encoder(plain).pooled([5])
+    plain = replace(plain, spec=replace(plain.spec, pooler=HeadSpec(Pool.FIRST, ())))
+    model = Encoder(plain)
+    np.testing.assert_array_equal(model.pooled([5, 6]), np.tanh(model.forward([5, 6])[0]))
+    assert [v.shape for v in model.pooled([[5], [6, 7]])] == [(8,), (8,)]
+    with pytest.raises(OptionError, match="without tokens"):
+        model.pooled([[5], []])

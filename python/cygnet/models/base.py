@@ -34,6 +34,8 @@ class Parts:
         config.json, or the GGUF metadata in its place.
     max_context : int or None
         Longest sequence in tokens; None where neither the model nor the caller sets one.
+    views : dict of str to WeightView
+        The stored tensors, which `inspect` reads again.
     """
 
     spec: ModelSpec
@@ -42,6 +44,7 @@ class Parts:
     source: Path = Path()
     config: dict = field(default_factory=dict)
     max_context: int | None = None
+    views: dict = field(default_factory=dict)
 
 
 class Model:
@@ -54,6 +57,7 @@ class Model:
         self.config = parts.config
         self.max_context = parts.max_context
         self._tokenizer = parts.tokenizer
+        self.views = parts.views
 
     @property
     def tokenizer(self):
@@ -104,9 +108,30 @@ class Model:
         if self.max_context is not None and length > self.max_context:
             raise ContextOverflow(f"{what} has {length} tokens, the model's context is {self.max_context}: shorten it")
 
+    def inspect(self, text, *, decoder=None):
+        """What happens inside the model as it reads a text: states and attention weights of every layer.
+
+        Runs the plain NumPy reference on the stored weights, a second copy of the model in float32: for looking, not for speed.
+
+        Parameters
+        ----------
+        text : str, or list of int
+            Token ids are read as they are.
+        decoder : the same, optional
+            What the decoder of an encoder-decoder model reads behind its start token.
+
+        Returns
+        -------
+        Inspection
+        """
+        from cygnet.models.inspection import inspect
+
+        return inspect(self, text, decoder)
+
     def close(self) -> None:
         """Frees the weights and caches; the model cannot be used afterwards."""
-        self.engine.close()
+        self.engine = _ClosedEngine()
+        self.views = {}
 
     def __enter__(self):
         return self
@@ -117,6 +142,13 @@ class Model:
     def __repr__(self) -> str:
         context = "" if self.max_context is None else f", context {self.max_context}"
         return f"<{type(self).__name__} {self.spec.family} from {self.source}{context}>"
+
+
+class _ClosedEngine:
+    """Stands where the engine of a closed model was."""
+
+    def __getattr__(self, name):
+        raise OptionError("the model is closed")
 
 
 def is_ids(value) -> bool:

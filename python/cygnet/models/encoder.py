@@ -135,13 +135,35 @@ class Encoder(TextModel):
         -------
         (T, D) float32, or a list of them
         """
-        rows = [self.check_ids(row) for row in ([ids] if is_ids(ids) else ids)]
-        for index, row in enumerate(rows):
-            self.check_length(len(row), f"sequence {index}")
-        types = None if type_ids is None else ([type_ids] if is_ids(ids) else type_ids)
+        rows, types = self._checked_rows(ids, type_ids)
         states = self.run(rows, lambda _, hidden, offsets: split_rows(hidden, offsets), types)
         states = [np.zeros((0, self.spec.hidden_size), np.float32) if s is None else s for s in states]
         return states[0] if is_ids(ids) else states
+
+    @property
+    def has_pooler(self) -> bool:
+        """Whether the checkpoint has a pooler: a layer on the first token's state, trained with the model."""
+        return self.spec.pooler is not None
+
+    def pooled(self, ids, *, type_ids=None):
+        """What the model's own pooler makes of token ids; parameters as in `forward`.
+
+        Returns
+        -------
+        (D,) float32, or a list of them
+
+        Raises
+        ------
+        OptionError
+            The checkpoint has no pooler, or a sequence has no tokens.
+        """
+        if not self.has_pooler:
+            raise OptionError(f"{self.source} has no pooler; embed() makes vectors")
+        rows, types = self._checked_rows(ids, type_ids)
+        if not all(rows):
+            raise OptionError("a sequence without tokens has no pooled vector")
+        vectors = self.run(rows, lambda _, hidden, offsets: list(self.engine.head(hidden, offsets, which="pooler")), types)
+        return vectors[0] if is_ids(ids) else vectors
 
     def similarity(self, texts, others=None):
         """Cosine similarity of every text with every other: (n, m) float32."""

@@ -55,12 +55,9 @@ class HeadModel(TextModel):
         -------
         (T, F) float32 for a head on tokens, (F,) float32 for one on texts, or a list of them
         """
-        single = is_ids(ids)
-        rows = [self.check_ids(row) for row in ([ids] if single else ids)]
-        for index, row in enumerate(rows):
-            self.check_length(len(row), f"sequence {index}")
-        outputs = self.logits(rows, None if type_ids is None else ([type_ids] if single else type_ids))
-        return outputs[0] if single else outputs
+        rows, types = self._checked_rows(ids, type_ids)
+        outputs = self.logits(rows, types)
+        return outputs[0] if is_ids(ids) else outputs
 
     @property
     def _has_types(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
-from cygnet.architectures.spec import ModelSpec, Task
+from cygnet.architectures.spec import Task
 from cygnet.cpu_count import thread_count
 from cygnet.errors import CygnetError, OptionError
 from cygnet.models.base import Parts
@@ -23,7 +23,8 @@ CLASSES = {
     Task.REPLACED_TOKEN_DETECTION: ("token_classifier", "TokenClassifier"),
     Task.QUESTION_ANSWERING: ("question_answerer", "QuestionAnswerer"),
     Task.MASKED_LM: ("masked_lm", "MaskedLM"),
-    Task.IMAGE_CLASSIFICATION: ("image_classifier", "ImageClassifier"),
+    Task.REPLACED_TOKEN_DETECTION: ("replaced_token_detector", "ReplacedTokenDetector"),
+    Task.IMAGE_CLASSIFICATION: ("images", "ImageClassifier"),
 }
 
 
@@ -58,7 +59,8 @@ def load(
 
     Returns
     -------
-    CausalLM, Seq2Seq, Encoder, SequenceClassifier, CrossEncoder, TokenClassifier, QuestionAnswerer, MaskedLM or ImageClassifier
+    CausalLM, Seq2Seq, Encoder, SequenceClassifier, CrossEncoder, TokenClassifier, QuestionAnswerer, MaskedLM, ReplacedTokenDetector,
+    ImageClassifier or ImageEncoder
 
     Raises
     ------
@@ -85,9 +87,8 @@ def load(
     threads = thread_count(threads)
     path = resolve(source, allow_download=allow_download)
     loaded = load_spec(path, task=_task(path, task), ignore_unknown_config=ignore_unknown_config)
-    context = _context(loaded.spec, max_context)
     tokenizer = load_tokenizer(path)
-    return _assemble(loaded, tokenizer, path, weights, threads, context)
+    return _assemble(loaded, tokenizer, path, weights, threads, max_context)
 
 
 def load_tokenizer(path: Path):
@@ -133,21 +134,19 @@ def kind_of(path: Path) -> str:
         return "unsupported"
 
 
-def _assemble(loaded, tokenizer, path: Path, weights: str, threads: int, context: int | None):
-    """Packs the weights and makes the public object; the engine is closed again if that fails."""
+def _assemble(loaded, tokenizer, path: Path, weights: str, threads: int, max_context: int | None):
+    """Packs the weights and makes the public object."""
     from cygnet.engine import Engine
 
     spec = loaded.spec
     module, name = CLASSES[spec.task]
     if spec.task is Task.SEQUENCE_CLASSIFICATION and len(spec.labels) == 1:
         name = "CrossEncoder"
+    if spec.task is Task.ENCODER and spec.encoder is not None and spec.encoder.embedding.patches is not None:
+        module, name = "images", "ImageEncoder"
     kind = getattr(import_module(f"cygnet.models.{module}"), name)
-    engine = Engine(spec, loaded.weights, weights_kind=weights, threads=threads, max_context=context)
-    try:
-        return kind(Parts(spec, engine, tokenizer, path, loaded.config, context))
-    except BaseException:
-        engine.close()
-        raise
+    engine = Engine(spec, loaded.weights, weights=weights, threads=threads, max_context=max_context)
+    return kind(Parts(spec, engine, tokenizer, path, loaded.config, engine.max_context, loaded.weights))
 
 
 def _check(weights: str, max_context: int | None) -> None:
@@ -165,10 +164,3 @@ def _task(path: Path, task: str | None) -> Task | None:
             raise OptionError(f"task={task!r} is not known: {', '.join(known)}")
         return Task(task)
     return Task.ENCODER if path.is_dir() and (path / "modules.json").is_file() else None
-
-
-def _context(spec: ModelSpec, wanted: int | None) -> int | None:
-    limit = spec.max_positions
-    if wanted is not None and limit is not None and wanted > limit:
-        raise OptionError(f"max_context={wanted} is more than the {limit} positions of the model")
-    return wanted if wanted is not None else limit

@@ -152,6 +152,14 @@ class Seq2Seq(GenerativeModel):
             outputs.append(logits)
         return outputs[0] if single else outputs
 
+    def encoder_states(self, ids):
+        """Last hidden states of the encoder for source tokens as they are: (T, D) float32, or a list of them."""
+        single = is_ids(ids)
+        rows = [self.check_ids(row) for row in ([ids] if single else ids)]
+        hidden, offsets = self.engine.hidden(rows)
+        states = [hidden[a:b].copy() for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+        return states[0] if single else states
+
     def score(self, texts, targets, *, source: str | None = None, target: str | None = None):
         """How likely the model finds each token of a target text, given the source text and the target tokens before it.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from cygnet.errors import ContextOverflow, OptionError
-from cygnet.models.base import Model, Parts, as_batch, is_single, token_batches
+from cygnet.models.base import Model, Parts, as_batch, is_ids, is_single, token_batches
 
 # Tokens of one forward pass: enough rows to keep every core busy, few enough for activations to stay in cache.
 BATCH_TOKENS = 2048
@@ -92,6 +92,16 @@ class TextModel(Model):
             for index, result in zip(indices, finish(indices, hidden, offsets), strict=True):
                 results[index] = result
         return results
+
+    def _checked_rows(self, ids, type_ids=None) -> tuple[list[list[int]], list | None]:
+        """Rows of ids (one or several) and of their types, inside the vocabulary and within the context."""
+        rows = [self.check_ids(row) for row in ([ids] if is_ids(ids) else ids)]
+        for index, row in enumerate(rows):
+            self.check_length(len(row), f"sequence {index}")
+        types = type_ids if type_ids is None or not is_ids(ids) else [type_ids]
+        if types is not None and list(map(len, types)) != list(map(len, rows)):
+            raise OptionError("type_ids must have one type for each token id")
+        return rows, types
 
     def hidden_states(self, texts) -> np.ndarray | list[np.ndarray]:
         """Last hidden states: (T, D) float32 for one text or list of ids, a list of them for several."""

@@ -23,7 +23,7 @@ def linear(x, tensors, name):
     return ops.linear(x, tensors[f"{name}.weight"], tensors.get(f"{name}.bias"))
 
 
-def attention(x, tensors, name, spec, stack, memory=None):
+def attention(x, tensors, name, spec, stack, memory=None, maps=None):
     """One attention sublayer of one sequence.
 
     Parameters
@@ -37,6 +37,8 @@ def attention(x, tensors, name, spec, stack, memory=None):
         "encoder" or "decoder": where tables of positions are kept.
     memory : (S, D) float, optional
         What keys and values are made from in cross-attention.
+    maps : list, optional
+        Gets the attention weights (H, T, S) of this sublayer.
 
     Returns
     -------
@@ -48,7 +50,7 @@ def attention(x, tensors, name, spec, stack, memory=None):
     value = _split(_clip(linear(source, tensors, f"{name}.value"), spec), spec.kv_heads)
     if isinstance(spec.positions, Rotary):
         query, key = (_rotate(part, spec.positions) for part in (query, key))
-    mixed = ops.attention(
+    mixed, weights = ops.attention(
         query,
         key,
         value,
@@ -57,7 +59,10 @@ def attention(x, tensors, name, spec, stack, memory=None):
         causal=spec.mask is Mask.CAUSAL,
         window=spec.window,
         bias=_bias(query, key, tensors, name, spec, stack),
+        probabilities=True,
     )
+    if maps is not None:
+        maps.append(weights)
     return linear(mixed.swapaxes(0, 1).reshape(len(x), spec.heads * spec.head_dim), tensors, f"{name}.output")
 
 

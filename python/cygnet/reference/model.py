@@ -27,6 +27,8 @@ class ReferenceOutput:
     pooled : (D,) or None
     encoder : ReferenceOutput or None
         The encoder's part of an encoder-decoder.
+    attention, cross : list of (H, T, S) float32
+        Attention weights of each layer, and those of its cross-attention, where they were asked for.
     """
 
     hidden: np.ndarray
@@ -34,6 +36,8 @@ class ReferenceOutput:
     logits: np.ndarray | None = None
     pooled: np.ndarray | None = None
     encoder: ReferenceOutput | None = None
+    attention: list = field(default_factory=list)
+    cross: list = field(default_factory=list)
 
 
 class ReferenceModel:
@@ -62,7 +66,7 @@ class ReferenceModel:
             for name, tensor in tensors.items()
         }
 
-    def forward(self, inputs, *, type_ids=None, decoder_ids=None):
+    def forward(self, inputs, *, type_ids=None, decoder_ids=None, attention_maps=False):
         """Run sequences one by one, with no padding among them.
 
         Parameters
@@ -72,11 +76,14 @@ class ReferenceModel:
         type_ids : list of list of int, optional
         decoder_ids : list of list of int, optional
             What the decoder of an encoder-decoder reads.
+        attention_maps : bool
+            Keep the attention weights of every layer.
 
         Returns
         -------
         list of ReferenceOutput
         """
+        self._maps = attention_maps
         types = type_ids or [None] * len(inputs)
         decoders = decoder_ids if decoder_ids is not None else [None] * len(inputs)
         return [self._one(ids, kinds, ids_out) for ids, kinds, ids_out in zip(inputs, types, decoders, strict=True)]
@@ -105,16 +112,17 @@ class ReferenceModel:
 
     def _stack(self, name, stack, inputs, types, memory=None):
         x = self._embed(name, stack, inputs, types)
-        states = [x]
+        output = ReferenceOutput(x, [x])
         for position, layer in enumerate(stack.layers):
             index = stack.weight_layers[position] if stack.weight_layers else position
-            x = self._layer(x, f"{name}.{index}", layer, name, memory)
-            states.append(x)
+            x = self._layer(x, f"{name}.{index}", layer, name, memory, output)
+            output.states.append(x)
         if stack.final_norm is not None:
             x = norm(x, self.tensors, f"{name}.final_norm", stack.final_norm)
         if stack.final_project:
             x = linear(x, self.tensors, f"{name}.final_project")
-        return ReferenceOutput(x, states)
+        output.hidden = x
+        return output
 
     def _embed(self, name, stack, inputs, types):
         embedding, tensors = stack.embedding, self.tensors
@@ -147,15 +155,16 @@ class ReferenceModel:
         rows = linear(cut.reshape(-1, channels * size * size), self.tensors, f"{name}.embed.patch")
         return np.concatenate([self.tensors[f"{name}.embed.class"][None], rows])
 
-    def _layer(self, x, name, layer, stack, memory):
+    def _layer(self, x, name, layer, stack, memory, output):
         placement = layer.placement
+        maps, cross_maps = (output.attention, output.cross) if self._maps else (None, None)
         scale = x.dtype.type(layer.residual_scale)
 
         def attend(y):
-            return attention(y, self.tensors, f"{name}.attention", layer.attention, stack) * scale
+            return attention(y, self.tensors, f"{name}.attention", layer.attention, stack, maps=maps) * scale
 
         def look_up(y):
-            return attention(y, self.tensors, f"{name}.cross", layer.cross, stack, memory) * scale
+            return attention(y, self.tensors, f"{name}.cross", layer.cross, stack, memory, cross_maps) * scale
 
         def feed(y):
             return self._feed_forward(y, f"{name}.ffn", layer.ffn) * scale
