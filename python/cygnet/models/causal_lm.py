@@ -70,8 +70,8 @@ class CausalLM(GenerativeModel):
         TemplateError
             The model's chat template refuses the conversation, with its own message.
         """
-        request, _ = self._chat_request(messages, options)
-        return self.scheduler.run([request])[0][0]
+        request, cut = self._chat_request(messages, options)
+        return self._several(self.scheduler.run([request]), [cut])[0]
 
     def chat_stream(self, messages, **options) -> TextStream:
         """The answer to a conversation as it is made; parameters as in `chat`."""
@@ -80,8 +80,8 @@ class CausalLM(GenerativeModel):
 
     async def achat(self, messages, **options) -> Generation:
         """`chat` for asyncio."""
-        request, _ = self._chat_request(messages, options)
-        return (await self.scheduler.submit(request).aresult())[0]
+        request, cut = self._chat_request(messages, options)
+        return self._several([await self.scheduler.submit(request).aresult()], [cut])[0]
 
     def chat_prompt(
         self,

@@ -264,7 +264,8 @@ class Seq2Seq(GenerativeModel):
 
     def _pieces(self, text: str, lead: str, language: str | None) -> list[tuple[str, str]]:
         """Pieces of a text with what stands behind each; all of them joined are the text."""
-        limit = self.max_context or DEFAULT_SOURCE_LIMIT
+        # A translation may take more tokens than its source, and the decoder has no more positions than the encoder.
+        limit = DEFAULT_SOURCE_LIMIT if self.max_context is None else max(1, self.max_context * 2 // 3)
 
         def count(piece: str) -> int:
             return len(self.encode_source(lead + piece, language))
