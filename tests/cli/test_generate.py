@@ -11,9 +11,8 @@ def test_streams_the_continuation(run, model):
 
 def test_options_reach_the_model(run, model):
     instance = model()
-    run(
-        *"generate -m m -n 5 --temperature 0.5 --top-k 3 --top-p 0.9 --min-p 0.1 --repetition-penalty 1.1 --seed 7 --stop x --stop y --num-beams 2 a".split()
-    )
+    sampling = "--temperature 0.5 --top-k 3 --top-p 0.9 --min-p 0.1 --repetition-penalty 1.1 --seed 7"
+    run(*f"generate -m m -n 5 {sampling} --stop x --stop y --num-beams 2 a".split())
     assert instance.calls[0][2] == {
         "max_new_tokens": 5, "temperature": 0.5, "top_k": 3, "top_p": 0.9, "min_p": 0.1, "repetition_penalty": 1.1, "seed": 7, "num_beams": 2,
         "stop": ["x", "y"],
