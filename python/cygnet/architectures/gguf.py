@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from cygnet.errors import UnsupportedModel, WeightsError
@@ -69,6 +71,9 @@ KEYS = {
     "decoder_block_count": ("num_decoder_layers",),
     "decoder_start_token_id": ("decoder_start_token_id",),
 }
+EPSILONS = ("layer_norm_rms_epsilon", "layer_norm_epsilon")
+# What readers of GGUF assume where the file does not say, whatever the family's own default is.
+DEFAULTS = {"rope_theta": 10000.0, "global_rope_theta": 10000.0, "partial_rotary_factor": 1.0}
 TOKENS = {"bos_token_id": "bos_token_id", "padding_token_id": "pad_token_id"}
 # Each of these ends a text: of the model, of a turn, of a message.
 END_TOKENS = ("eos_token_id", "eot_token_id", "eom_token_id")
@@ -101,16 +106,20 @@ def config_from_metadata(weights, complete=None):
     ------
     WeightsError
         If the file has no token embedding.
+    UnsupportedModel
+        If a setting without which results would be guesswork is missing.
     """
     if "token_embd.weight" not in weights:
         raise WeightsError("the GGUF file holds no token_embd.weight; is it a vocabulary without a model?")
     metadata = weights.metadata
     architecture = metadata["general.architecture"]
-    config = {"model_type": model_type_of(weights), "gguf_architecture": architecture}
+    config = {**DEFAULTS, "model_type": model_type_of(weights), "gguf_architecture": architecture}
     for key, names in KEYS.items():
         value = metadata.get(f"{architecture}.{key}")
         if value is not None:
             config.update(dict.fromkeys(names, _scalar(value, key)))
+    if not any(f"{architecture}.attention.{key}" in metadata for key in EPSILONS):
+        raise UnsupportedModel(f"GGUF metadata has none of {', '.join(f'{architecture}.attention.{key}' for key in EPSILONS)}")
     for key, name in TOKENS.items():
         if f"tokenizer.ggml.{key}" in metadata:
             config[name] = metadata[f"tokenizer.ggml.{key}"]
@@ -134,8 +143,9 @@ def _rope_settings(architecture, metadata, config, weights):
     """rope_scaling and partial_rotary_factor."""
     settings = {}
     turned, heads = metadata.get(f"{architecture}.rope.dimension_count"), config.get("num_attention_heads")
-    if turned and heads:
-        settings["partial_rotary_factor"] = turned / (config.get("head_dim") or config["hidden_size"] // heads)
+    size = config.get("head_dim") or (config.get("hidden_size", 0) // heads if heads else 0)
+    if turned and size:
+        settings["partial_rotary_factor"] = turned / size
     kind = metadata.get(f"{architecture}.rope.scaling.type", "none")
     factor = metadata.get(f"{architecture}.rope.scaling.factor", metadata.get(f"{architecture}.rope.scale_linear"))
     original = metadata.get(f"{architecture}.rope.scaling.original_context_length")
@@ -147,4 +157,7 @@ def _rope_settings(architecture, metadata, config, weights):
         settings["original_max_position_embeddings"] = original
     elif kind != "none" and factor:
         settings["rope_scaling"] = {"type": kind, "factor": factor, "original_max_position_embeddings": original}
+        magnitude = metadata.get(f"{architecture}.rope.scaling.attn_factor")
+        if kind == "yarn" and magnitude is not None:
+            settings["rope_scaling"]["attention_factor"] = magnitude * (1 + 0.1 * math.log(factor))
     return settings
