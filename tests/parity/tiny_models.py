@@ -240,7 +240,14 @@ TINY = {
         ("MptForCausalLM", dict(vocab_size=61, d_model=24, n_heads=3, n_layers=2, max_seq_len=64)),
         (
             "MptForCausalLM",
-            dict(vocab_size=61, d_model=40, n_heads=5, n_layers=1, max_seq_len=64, attn_config={"clip_qkv": 0.7, "softmax_scale": 0.3}),
+            dict(
+                vocab_size=61,
+                d_model=40,
+                n_heads=5,
+                n_layers=1,
+                max_seq_len=64,
+                attn_config={"clip_qkv": 0.7, "alibi_bias_max": 4, "softmax_scale": 0.3},
+            ),
         ),
     ],
     "mt5": [
@@ -412,6 +419,7 @@ TORCH = {
             norm_first=True,
             layer_norm_eps=1e-3,
         ),
+        dict(src_vocab_size=50, tgt_vocab_size=61, d_model=12, nhead=1, num_encoder_layers=1, num_decoder_layers=1, dim_feedforward=8, bias=False),
     ]
 }
 

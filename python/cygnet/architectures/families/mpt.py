@@ -1,4 +1,8 @@
-"""MPT (MosaicML 2023): ALiBi, LayerNorm without bias, linear maps without bias, one fused projection."""
+"""MPT (MosaicML 2023): ALiBi, LayerNorm without bias, linear maps without bias, one fused projection.
+
+As in transformers, whose numbers are the reference, config.json's alibi, alibi_bias_max and expansion_ratio change nothing: slopes are those of a
+bias of 8, the feed-forward is four times wider. A file that was trained otherwise does not fit its tensors and is refused.
+"""
 
 from __future__ import annotations
 
@@ -36,22 +40,20 @@ ROWS = (
 
 def tensors_tell(config, weights):
     """GGUF keeps the settings of attention with the others."""
-    known = {"clip_qkv": config.get("clip_qkv"), "alibi_bias_max": config.get("alibi_bias_max", 8)}
-    return {"attn_config": known, "no_bias": True, "expansion_ratio": config["d_ff"] / config["d_model"]}
+    return {"attn_config": {"clip_qkv": config.get("clip_qkv")}, "no_bias": True}
 
 
 def attention_spec(config, hidden, heads):
-    """Of the nested attn_config, in which only ALiBi, clipping and the scale may vary."""
+    """Of the nested attn_config, in which only clipping and the scale may vary."""
     settings = Config(config.get("attn_config") or {}, f"{config.name}: attn_config")
     settings.refuse("attn_type", "multihead_attention")
-    settings.refuse("alibi", True)
     for key in ("qk_ln", "prefix_lm", "attn_uses_sequence_id"):
         settings.refuse(key, False)
     size = hidden // heads
-    slopes = alibi_slopes(heads, settings.get("alibi_bias_max", 8))
+    slopes = alibi_slopes(heads, config.get("alibi_bias_max", 8))
     scale = settings.get("softmax_scale", size**-0.5)
     clip = settings.get("clip_qkv") or None
-    settings.finish(("attn_impl",))
+    settings.finish(("attn_impl", "alibi", "alibi_bias_max"))
     return AttentionSpec(heads, heads, size, scale, Mask.CAUSAL, positions=Alibi(tuple(slopes.tolist())), clip_qkv=clip)
 
 
@@ -61,7 +63,7 @@ def build(config, source, task):
     config.refuse("norm_type", "low_precision_layernorm", "layernorm")
     hidden, count = config["d_model"], config.get("max_seq_len", 2048)
     norm = NormSpec(NormKind.LAYER, config.get("layer_norm_epsilon", 1e-5))
-    ffn = FeedForwardSpec(int(config.get("expansion_ratio", 4) * hidden), Activation.GELU)
+    ffn = FeedForwardSpec(config.get("d_ff", 4 * hidden), Activation.GELU)
     layer = LayerSpec(attention_spec(config, hidden, config["n_heads"]), ffn, norm, Placement.PRE)
     return decoder_only(
         config,
@@ -85,6 +87,6 @@ FAMILY = Family(
     CLASSES,
     Task.CAUSAL_LM,
     ("transformer.",),
-    ("embedding_fraction", "init_config", "init_device", "learned_pos_emb", "verbose"),
+    ("expansion_ratio", "embedding_fraction", "init_config", "init_device", "learned_pos_emb", "verbose"),
     gguf=tensors_tell,
 )
