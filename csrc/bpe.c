@@ -3,12 +3,16 @@
 
 #include <string.h>
 
+#include "cyg_table.h"
 #include "scan_classes.h"
 
 #define EMPTY UINT64_MAX
 #define PAIR_KEY(left, right) ((uint64_t)(uint32_t)(left) << 44 | (uint64_t)(uint32_t)(right) << 24)
 
-static inline size_t pair_slot(uint64_t key, unsigned bits) { return (size_t)((key >> 24) * UINT64_C(0x9E3779B97F4A7C15) >> (64 - bits)); }
+static inline uint64_t pair_hash(uint64_t key) { return (key >> 24) * UINT64_C(0x9E3779B97F4A7C15); }
+
+/* The filter has 8 bits for each slot of the table. */
+enum { FILTER_BITS = 3 };
 
 /* Symbols of characters: pages of 256, allocated where used. */
 struct cyg_char_ids {
@@ -43,22 +47,24 @@ int cyg_bpe_init(cyg_bpe *bpe, size_t merges, size_t tokens)
     bpe->merges = merges;
     bpe->pair_bits = bits_for(merges);
     size_t slots = (size_t)1 << bpe->pair_bits;
-    bpe->pairs = malloc(slots * sizeof *bpe->pairs);
+    bpe->pairs = cyg_table_alloc(slots * sizeof *bpe->pairs);
+    bpe->pair_filter = cyg_table_alloc(slots << FILTER_BITS >> 3);
     bpe->merged = malloc((merges + 1) * sizeof *bpe->merged);
     bpe->tokens = calloc(1, sizeof *bpe->tokens);
-    if (!bpe->pairs || !bpe->merged || !bpe->tokens) return -1;
+    if (!bpe->pairs || !bpe->pair_filter || !bpe->merged || !bpe->tokens) return -1;
     memset(bpe->pairs, 0xFF, slots * sizeof *bpe->pairs);
     struct cyg_token_table *t = bpe->tokens;
     t->bits = bits_for(tokens);
     t->capacity = tokens;
     t->tokens = malloc((tokens + 1) * sizeof *t->tokens);
-    t->slots = calloc((size_t)1 << t->bits, sizeof *t->slots);
+    t->slots = cyg_table_alloc(((size_t)1 << t->bits) * sizeof *t->slots);
     return t->tokens && t->slots ? 0 : -1;
 }
 
 void cyg_bpe_free(cyg_bpe *bpe)
 {
     free(bpe->pairs);
+    free(bpe->pair_filter);
     free(bpe->merged);
     free(bpe->byte_pairs);
     if (bpe->tokens) {
@@ -76,23 +82,27 @@ void cyg_bpe_free(cyg_bpe *bpe)
 
 void cyg_bpe_add_merge(cyg_bpe *bpe, int32_t left, int32_t right, uint32_t rank, int32_t merged)
 {
-    uint64_t key = PAIR_KEY(left, right);
-    size_t mask = ((size_t)1 << bpe->pair_bits) - 1, slot = pair_slot(key, bpe->pair_bits);
+    uint64_t key = PAIR_KEY(left, right), hash = pair_hash(key), bit = hash >> (64 - bpe->pair_bits - FILTER_BITS);
+    size_t mask = ((size_t)1 << bpe->pair_bits) - 1, slot = (size_t)(hash >> (64 - bpe->pair_bits));
+    bpe->pair_filter[bit >> 6] |= UINT64_C(1) << (bit & 63);
     while (bpe->pairs[slot] != EMPTY && bpe->pairs[slot] >> 24 != key >> 24) slot = (slot + 1) & mask;
     bpe->pairs[slot] = key | rank;
     bpe->merged[rank] = merged;
 }
 
-uint32_t cyg_bpe_rank(const cyg_bpe *bpe, int32_t left, int32_t right)
+static inline uint32_t rank_of(const cyg_bpe *bpe, int32_t left, int32_t right)
 {
-    uint64_t key = PAIR_KEY(left, right);
-    size_t mask = ((size_t)1 << bpe->pair_bits) - 1, slot = pair_slot(key, bpe->pair_bits);
+    uint64_t key = PAIR_KEY(left, right), hash = pair_hash(key), bit = hash >> (64 - bpe->pair_bits - FILTER_BITS);
+    if (!(bpe->pair_filter[bit >> 6] >> (bit & 63) & 1)) return CYG_NO_RANK;
+    size_t mask = ((size_t)1 << bpe->pair_bits) - 1, slot = (size_t)(hash >> (64 - bpe->pair_bits));
     for (;; slot = (slot + 1) & mask) {
         uint64_t entry = bpe->pairs[slot];
         if (entry >> 24 == key >> 24) return (uint32_t)entry & CYG_BPE_MAX_MERGES;
         if (entry == EMPTY) return CYG_NO_RANK;
     }
 }
+
+uint32_t cyg_bpe_rank(const cyg_bpe *bpe, int32_t left, int32_t right) { return rank_of(bpe, left, right); }
 
 int cyg_bpe_finish(cyg_bpe *bpe)
 {
@@ -286,7 +296,7 @@ enum { FEW = 64, NO_KEY = INT32_MAX };
 
 static inline int32_t pair_key(const cyg_bpe *bpe, int32_t left, int32_t right, uint32_t place)
 {
-    uint32_t rank = cyg_bpe_rank(bpe, left, right);
+    uint32_t rank = rank_of(bpe, left, right);
     return rank == CYG_NO_RANK ? NO_KEY : (int32_t)(rank << 6 | place);
 }
 
@@ -328,7 +338,7 @@ static inline void heap_push(uint64_t *heap, size_t *n, uint64_t value)
 
 static void offer(const cyg_bpe *bpe, cyg_bpe_scratch *s, size_t *heap_size, uint32_t left, uint32_t right)
 {
-    uint32_t rank = s->rank[left] = cyg_bpe_rank(bpe, s->id[left], s->id[right]);
+    uint32_t rank = s->rank[left] = rank_of(bpe, s->id[left], s->id[right]);
     if (rank != CYG_NO_RANK) heap_push(s->heap, heap_size, (uint64_t)rank << 32 | left);
 }
 
@@ -339,7 +349,7 @@ static void merge_many(const cyg_bpe *bpe, cyg_bpe_scratch *s, uint32_t n)
     for (uint32_t i = 0; i < n; i++) {
         s->next[i] = i + 1;
         s->previous[i] = i - 1;
-        s->rank[i] = i + 1 < n ? cyg_bpe_rank(bpe, s->id[i], s->id[i + 1]) : CYG_NO_RANK;
+        s->rank[i] = i + 1 < n ? rank_of(bpe, s->id[i], s->id[i + 1]) : CYG_NO_RANK;
         if (s->rank[i] != CYG_NO_RANK) s->heap[heap_size++] = (uint64_t)s->rank[i] << 32 | i;
     }
     for (size_t i = heap_size / 2; i-- > 0;) heap_down(s->heap, heap_size, i);

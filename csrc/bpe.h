@@ -12,6 +12,7 @@ enum { CYG_BPE_MAX_ID = (1 << 20) - 1, CYG_BPE_MAX_MERGES = (1 << 24) - 1 };
 typedef struct {
     /* Merges: open addressing, 8 bytes an entry: left id, right id (20 bits each), rank (24 bits). */
     uint64_t *pairs;
+    uint64_t *pair_filter; /* a bit for each of many hashes: most pairs that are no merge are told by it alone */
     unsigned pair_bits;
     int32_t *merged;      /* by rank: the id of the pair merged */
     size_t merges;

@@ -3,7 +3,9 @@
 
 #include <string.h>
 
-enum { LINE_BITS = 16, LONG_BITS = 14, BATCH = 128 };
+#include "cyg_table.h"
+
+enum { LINE_BITS = 17, LONG_BITS = 16, BATCH = 128 };
 #define ARENA_SIZE ((uint32_t)8 << 20)
 
 #if defined(__GNUC__) || defined(__clang__)
@@ -18,22 +20,28 @@ enum { LINE_BITS = 16, LONG_BITS = 14, BATCH = 128 };
 
 static int space_ready(cyg_bpe_space *space)
 {
-    if (space->memory) return 0;
-    size_t lines = ((size_t)2 << LINE_BITS) * sizeof(cyg_short_piece), longs = ((size_t)1 << LONG_BITS) * sizeof(cyg_long_piece);
-    uint8_t *memory = calloc(1, lines + longs + ARENA_SIZE + 64);
-    if (!memory) return -1;
-    space->memory = memory;
-    memory += -(uintptr_t)memory & 63;
-    space->lines = (cyg_short_piece *)memory;
-    space->longs = (cyg_long_piece *)(memory + lines);
-    space->arena = memory + lines + longs;
+    if (space->lines) return 0;
+    cyg_short_piece *lines = cyg_table_alloc(((size_t)2 << LINE_BITS) * sizeof *lines);
+    cyg_long_piece *longs = cyg_table_alloc(((size_t)1 << LONG_BITS) * sizeof *longs);
+    uint8_t *arena = malloc(ARENA_SIZE);
+    if (!lines || !longs || !arena) {
+        free(lines);
+        free(longs);
+        free(arena);
+        return -1;
+    }
+    space->lines = lines;
+    space->longs = longs;
+    space->arena = arena;
     space->arena_used = 4;
     return 0;
 }
 
 void cyg_bpe_space_free(cyg_bpe_space *space)
 {
-    free(space->memory);
+    free(space->lines);
+    free(space->longs);
+    free(space->arena);
     cyg_bpe_scratch_free(&space->scratch);
     cyg_classes_free(&space->classes);
     memset(space, 0, sizeof *space);
@@ -84,9 +92,25 @@ static inline void append_short(cyg_ids *ids, const uint8_t *packed)
     ids->size += packed[15];
 }
 
-static void remember_short(const looked_up *piece, const int32_t *ids, size_t count)
+/* The line beside a line takes what is pushed out of it. */
+static cyg_short_piece *line_beside(cyg_bpe_space *space, const cyg_short_piece *line) { return space->lines + ((line - space->lines) ^ 2); }
+
+static int recall_beside(cyg_bpe_space *space, const looked_up *piece, cyg_ids *ids)
 {
-    cyg_short_piece *line = piece->line;
+    const cyg_short_piece *e = line_beside(space, piece->line);
+    e += e->low != piece->low || e->high != piece->high;
+    if (e->low != piece->low || e->high != piece->high) return 0;
+    append_short(ids, e->ids);
+    return 1;
+}
+
+static void remember_short(cyg_bpe_space *space, const looked_up *piece, const int32_t *ids, size_t count)
+{
+    cyg_short_piece *line = piece->line, *beside = line_beside(space, line);
+    if (line[1].high) {
+        if (beside[0].high) beside[1] = line[1];
+        else beside[0] = line[1];
+    }
     line[1] = line[0];
     line[0].low = piece->low;
     line[0].high = piece->high;
@@ -113,11 +137,13 @@ static uint64_t hash_long(const uint8_t *p, size_t n)
 
 static size_t padded(size_t length) { return (length + 3) & ~(size_t)3; }
 
-static cyg_long_piece *long_entry(cyg_bpe_space *space, uint64_t hash) { return &space->longs[hash >> (64 - LONG_BITS)]; }
+/* Two entries side by side may hold a piece. */
+static cyg_long_piece *long_pair(cyg_bpe_space *space, uint64_t hash) { return &space->longs[(hash >> (64 - LONG_BITS)) & ~(uint64_t)1]; }
 
 static int recall_long(cyg_bpe_space *space, const uint8_t *piece, size_t length, uint64_t hash, cyg_ids *ids)
 {
-    const cyg_long_piece *e = long_entry(space, hash);
+    const cyg_long_piece *e = long_pair(space, hash);
+    e += e[0].hash != hash;
     const uint8_t *data = space->arena + e->offset;
     if (!e->offset || e->hash != hash || e->length != length || memcmp(data, piece, length) != 0) return 0;
     if (cyg_ids_reserve(ids, e->count)) return -1;
@@ -136,13 +162,16 @@ static void remember_long(cyg_bpe_space *space, const uint8_t *piece, size_t len
     uint8_t *data = space->arena + space->arena_used;
     memcpy(data, piece, length);
     memcpy(data + padded(length), ids, count * sizeof(int32_t));
-    *long_entry(space, hash) = (cyg_long_piece){hash, space->arena_used, (uint16_t)length, (uint16_t)count};
+    cyg_long_piece *pair = long_pair(space, hash);
+    pair[1] = pair[0];
+    pair[0] = (cyg_long_piece){hash, space->arena_used, (uint16_t)length, (uint16_t)count};
     space->arena_used += (uint32_t)size;
 }
 
 /* A piece that the short cache does not hold. */
 static APART int encode_other(const cyg_bpe *bpe, cyg_bpe_space *space, const looked_up *piece, cyg_ids *ids)
 {
+    if (piece->length <= CYG_SHORT_BYTES && recall_beside(space, piece, ids)) return 0;
     if (piece->length > CYG_LONG_MAX) return cyg_bpe_piece(bpe, &space->scratch, piece->start, piece->length, ids, NULL);
     uint64_t hash = hash_long(piece->start, piece->length);
     if (piece->length > 5) {
@@ -154,7 +183,7 @@ static APART int encode_other(const cyg_bpe *bpe, cyg_bpe_space *space, const lo
     const int32_t *found = ids->data + before;
     size_t count = ids->size - before;
     if (piece->length <= CYG_SHORT_BYTES && count <= CYG_SHORT_IDS)
-        remember_short(piece, found, count);
+        remember_short(space, piece, found, count);
     else
         remember_long(space, piece->start, piece->length, hash, found, count);
     return 0;

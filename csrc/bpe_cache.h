@@ -1,7 +1,7 @@
 /* Pieces seen before and their ids: what makes encoding fast. Bounded, owned by one running call, never locked.
  *
- * Pieces of at most 15 bytes and 5 ids live in two-way lines of a hash table, key and ids inline; the new one pushes the older one of its line
- * out. Longer ones live in an arena that is emptied when full. */
+ * Pieces of at most 15 bytes and 5 ids live in two-way lines of a hash table, key and ids inline; a new one pushes the older one of its line
+ * into the line beside it. Longer ones live in an arena that is emptied when full. */
 #ifndef CYG_BPE_CACHE_H
 #define CYG_BPE_CACHE_H
 
@@ -26,7 +26,6 @@ typedef struct {
     cyg_long_piece *longs;
     uint8_t *arena;
     uint32_t arena_used;
-    void *memory;
     cyg_bpe_scratch scratch;
     cyg_classes classes;
 } cyg_bpe_space;

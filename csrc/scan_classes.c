@@ -33,13 +33,13 @@ static int reserve(cyg_classes *c, size_t length)
     if (c->memory && length <= c->capacity) return 0;
     size_t capacity = (length + length / 4 + 1024) & ~(size_t)63;
     size_t mask_size = capacity / 8 + CYG_MASK_SLACK;
-    uint8_t *memory = malloc(capacity + 64 + CYG_MASK_SLACK + CYG_CLASS_BITS * mask_size);
+    uint8_t *memory = malloc(capacity + 64 + CYG_MASK_SLACK + CYG_MASKS * mask_size);
     if (!memory) return -1;
     free(c->memory);
     c->memory = memory;
     c->capacity = capacity;
     c->classes = memory;
-    for (int k = 0; k < CYG_CLASS_BITS; k++) c->mask[k] = memory + capacity + 64 + CYG_MASK_SLACK + (size_t)k * mask_size;
+    for (int k = 0; k < CYG_MASKS; k++) c->mask[k] = memory + capacity + 64 + CYG_MASK_SLACK + (size_t)k * mask_size;
     return 0;
 }
 
@@ -63,10 +63,12 @@ static void classify_bytes(uint8_t *classes, const uint8_t *text, size_t length)
     }
 }
 
-/* The masks of 16 class bytes. */
-static void transpose(cyg_classes *c, size_t i)
+/* The masks of 16 bytes of text, whose class bytes are there. */
+static void transpose(cyg_classes *c, size_t i, const uint8_t *text)
 {
 #if defined(__SSE2__)
+    uint16_t blank = (uint16_t)_mm_movemask_epi8(_mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)text), _mm_set1_epi8(' ')));
+    memcpy(c->mask[CYG_BLANK] + i / 8, &blank, 2);
     __m128i v = _mm_loadu_si128((const __m128i *)(c->classes + i));
     for (int k = CYG_CLASS_BITS - 1; k >= 0; k--) {
         uint16_t bits = (uint16_t)_mm_movemask_epi8(v);
@@ -75,6 +77,9 @@ static void transpose(cyg_classes *c, size_t i)
     }
 #else
     for (size_t half = 0; half < 16; half += 8) {
+        uint8_t blank = 0;
+        for (size_t k = 0; k < 8; k++) blank |= (uint8_t)((text[half + k] == ' ') << k);
+        c->mask[CYG_BLANK][(i + half) / 8] = blank;
         uint64_t v = cyg_load64(c->classes + i + half);
         for (int k = 0; k < CYG_CLASS_BITS; k++)
             c->mask[k][(i + half) / 8] = (uint8_t)(((v >> k & UINT64_C(0x0101010101010101)) * UINT64_C(0x0102040810204080)) >> 56);
@@ -87,9 +92,14 @@ int cyg_classify(cyg_classes *c, const uint8_t *text, size_t length)
     if (reserve(c, length)) return -1;
     classify_bytes(c->classes, text, length);
     memset(c->classes + length, 0, 16 + CYG_MASK_SLACK);
-    size_t padded = (length + 15) & ~(size_t)15;
-    for (size_t i = 0; i < padded; i += 16) transpose(c, i);
-    for (int k = 0; k < CYG_CLASS_BITS; k++) memset(c->mask[k] + padded / 8, 0, CYG_MASK_SLACK);
+    size_t padded = (length + 15) & ~(size_t)15, whole = length & ~(size_t)15;
+    for (size_t i = 0; i < whole; i += 16) transpose(c, i, text + i);
+    if (whole < padded) {
+        uint8_t tail[16] = {0};
+        memcpy(tail, text + whole, length - whole);
+        transpose(c, whole, tail);
+    }
+    for (int k = 0; k < CYG_MASKS; k++) memset(c->mask[k] + padded / 8, 0, CYG_MASK_SLACK);
     return 0;
 }
 

@@ -19,11 +19,11 @@ enum {
     CYG_LOWER = 64,  /* Ll Lm Lo M*: may stand in its small part */
     CYG_SIGN = 128   /* P* S* */
 };
-enum { CYG_CLASS_BITS = 8, CYG_MASK_SLACK = 16 };
+enum { CYG_CLASS_BITS = 8, CYG_BLANK = 8, CYG_MASKS = 9, CYG_MASK_SLACK = 16 };
 
 typedef struct {
     uint8_t *classes;              /* class byte of every byte of the text (of the character it belongs to), then zeros */
-    uint8_t *mask[CYG_CLASS_BITS]; /* mask[k]: bit i is bit k of classes[i]; zeros after the end */
+    uint8_t *mask[CYG_MASKS]; /* mask[k]: bit i is bit k of classes[i], mask[CYG_BLANK]: byte i is U+0020; zeros after the end */
     size_t capacity;               /* bytes of text there is room for */
     void *memory;
 } cyg_classes;

@@ -161,6 +161,11 @@ static size_t next_deepseek(const cyg_splitter *s, size_t p)
     return p;
 }
 
+static inline int goes_by_runs(const cyg_splitter *s)
+{
+    return !s->rule.cuts && (s->rule.words == CYG_RULE_GPT2 || s->rule.words == CYG_RULE_CL100K || s->rule.words == CYG_RULE_O200K);
+}
+
 static inline int is_cjk_at(const cyg_splitter *s, size_t p)
 {
     if (s->text[p] < 0xE3 || s->text[p] > 0xE9) return 0;
@@ -198,9 +203,175 @@ static void next_stretch(cyg_splitter *s)
     s->limit = p;
 }
 
+/* Runs: found 64 bytes at a time from the masks, so that where the next one begins never waits for what this one is. */
+
+static inline uint64_t word_of(const cyg_splitter *s, unsigned k, size_t word) { return cyg_load64(s->classes->mask[k] + 8 * word); }
+
+/* Letters; for O200K letters and marks. */
+static inline uint64_t letters_of(const cyg_splitter *s, size_t word)
+{
+    if (s->rule.words == CYG_RULE_O200K) return word_of(s, 5, word) | word_of(s, 6, word);
+    return word_of(s, 0, word);
+}
+
+static inline uint64_t changes(uint64_t mask, uint64_t before) { return mask ^ (mask << 1 | before >> 63); }
+
+/* Which bytes of a word begin a run; the run after a space that stands alone begins with that space. */
+static uint64_t starts_of(cyg_splitter *s, size_t word)
+{
+    uint64_t letters = letters_of(s, word), number = word_of(s, 1, word), space = word_of(s, 3, word);
+    uint64_t starts = 1;
+    if (word) starts = changes(letters, letters_of(s, word - 1)) | changes(number, word_of(s, 1, word - 1)) | changes(space, word_of(s, 3, word - 1));
+    else starts |= changes(letters, 0) | changes(number, 0) | changes(space, 0);
+    /* A space at the end of the word stands alone unless another space follows. */
+    uint64_t next = word_of(s, 3, word + 1) & 1 ? 0 : UINT64_C(1) << 63;
+    uint64_t alone = word_of(s, CYG_BLANK, word) & starts & (starts >> 1 | next);
+    starts &= ~(alone << 1 | (uint64_t)s->blank_before);
+    s->blank_before = (int)(alone >> 63);
+    size_t left = s->length - 64 * word;
+    return left < 64 ? starts & ((UINT64_C(1) << left) - 1) : starts;
+}
+
+static inline size_t next_run(cyg_splitter *s)
+{
+    while (!s->starts) {
+        if (64 * ++s->word >= s->length) return s->length;
+        s->starts = starts_of(s, s->word);
+    }
+    size_t start = 64 * s->word + cyg_trailing_zeros(s->starts);
+    s->starts &= s->starts - 1;
+    return start;
+}
+
+typedef struct {
+    size_t *ends;
+    size_t count, capacity;
+} piece_writer;
+
+static inline void put(cyg_splitter *s, piece_writer *w, size_t end)
+{
+    w->ends[w->count++] = s->at = end;
+}
+
+/* White space [at, end) with text after it: its last character is left for what follows where that may take it. */
+static inline void put_spaces(cyg_splitter *s, piece_writer *w, size_t end, int keeps_last)
+{
+    size_t last = char_before(s, end);
+    if (last > s->at) put(s, w, last);
+    if (!keeps_last) put(s, w, end);
+}
+
+static inline int contraction_at(cyg_splitter *s, piece_writer *w, size_t run, int any_case)
+{
+    if (s->text[run] != '\'' || s->at != run) return 0;
+    size_t end = contraction(s, run, any_case);
+    if (end == run) return 0;
+    put(s, w, end);
+    return 1;
+}
+
+static inline void gpt2_run(cyg_splitter *s, piece_writer *w, size_t end)
+{
+    unsigned kind = s->classes->classes[end - 1];
+    if (s->at >= end) return;
+    if (kind & CYG_SPACE) {
+        if (end == s->length) put(s, w, end);
+        else put_spaces(s, w, end, s->text[end - 1] == ' ');
+    } else if (!(kind & CYG_OTHER && contraction_at(s, w, s->run, 0))) {
+        put(s, w, end);
+    }
+}
+
+/* Up to the last line end of [at, end), where there is one. */
+static inline void put_lines(cyg_splitter *s, piece_writer *w, size_t end)
+{
+    for (size_t q = end; q > s->at; q--)
+        if (is_any(s, q - 1, CYG_NEWLINE)) {
+            put(s, w, q);
+            return;
+        }
+}
+
+static inline void lines_run(cyg_splitter *s, piece_writer *w, size_t end)
+{
+    put_lines(s, w, end);
+    if (s->at == end) return;
+    if (end == s->length) {
+        put(s, w, end);
+        return;
+    }
+    unsigned next = s->classes->classes[end];
+    int is_word = next & (s->rule.words == CYG_RULE_O200K ? CYG_UPPER | CYG_LOWER : CYG_LETTER) ? 1 : 0;
+    put_spaces(s, w, end, is_word || (!(next & CYG_NUMBER) && s->text[end - 1] == ' '));
+}
+
+/* Signs [run, end): one alone goes with a word after it; line ends (and slashes) after them go with them. */
+static inline void signs_run(cyg_splitter *s, piece_writer *w, size_t end)
+{
+    int o200k = s->rule.words == CYG_RULE_O200K;
+    if (!o200k && contraction_at(s, w, s->run, 1)) return;
+    int word_follows = end < s->length && is_any(s, end, o200k ? CYG_UPPER | CYG_LOWER : CYG_LETTER);
+    if (word_follows && s->at + cyg_utf8_size(s->text[s->at]) == end) return;
+    size_t q = o200k ? run(s, CYG_OTHER, end) : end;
+    while (q < s->length && (is_any(s, q, CYG_NEWLINE) || (o200k && s->text[q] == '/'))) q++;
+    put(s, w, q);
+}
+
+/* Numbers in groups, and before them the space that does not belong to them. 0 where there was no room for all. */
+static inline int numbers_run(cyg_splitter *s, piece_writer *w, size_t end)
+{
+    if (s->at < end && s->text[s->at] == ' ') put(s, w, s->at + 1);
+    while (s->at < end) {
+        if (w->count == w->capacity) return 0;
+        put(s, w, numbers(s, s->at, s->rule.digits));
+    }
+    return 1;
+}
+
+static inline int words_run(cyg_splitter *s, piece_writer *w, size_t end)
+{
+    while (s->at < end) {
+        if (w->count == w->capacity) return 0;
+        put(s, w, next_o200k(s, s->at));
+    }
+    return 1;
+}
+
+static inline int modern_run(cyg_splitter *s, piece_writer *w, size_t end)
+{
+    unsigned kind = s->classes->classes[end - 1];
+    if (s->at >= end) return 1;
+    if (s->rule.words == CYG_RULE_O200K && kind & (CYG_UPPER | CYG_LOWER)) return words_run(s, w, end);
+    if (kind & CYG_LETTER) put(s, w, end);
+    else if (kind & CYG_NUMBER) return numbers_run(s, w, end);
+    else if (kind & CYG_SPACE) lines_run(s, w, end);
+    else signs_run(s, w, end);
+    return 1;
+}
+
+/* No run but numbers and words gives more than three pieces. */
+enum { RUN_PIECES = 4 };
+
+static size_t runs_into_pieces(cyg_splitter *s, size_t *ends, size_t capacity)
+{
+    piece_writer w = {ends, 0, capacity};
+    while (s->run < s->length && w.count + RUN_PIECES <= capacity) {
+        if (s->rule.words == CYG_RULE_GPT2) gpt2_run(s, &w, s->run_end);
+        else if (!modern_run(s, &w, s->run_end)) break;
+        s->run = s->run_end;
+        s->run_end = s->run < s->length ? next_run(s) : s->length;
+    }
+    return w.count;
+}
+
 void cyg_split_begin(cyg_splitter *s, const cyg_split_rule *rule, const cyg_classes *classes, const uint8_t *text, size_t length)
 {
     *s = (cyg_splitter){.text = text, .length = length, .classes = classes, .rule = *rule};
+    if (!length || !goes_by_runs(s)) return;
+    s->limit = length;
+    s->starts = starts_of(s, 0);
+    s->starts &= s->starts - 1;
+    s->run_end = next_run(s);
 }
 
 #define PIECES(next)                                     \
@@ -226,6 +397,7 @@ static size_t pieces_of_stretch(cyg_splitter *s, size_t *ends, size_t count, siz
 
 size_t cyg_split_next(cyg_splitter *s, size_t *ends, size_t capacity)
 {
+    if (goes_by_runs(s)) return runs_into_pieces(s, ends, capacity);
     size_t count = 0;
     while (count < capacity && s->at < s->length) {
         if (s->at == s->limit) next_stretch(s);

@@ -28,8 +28,14 @@ typedef struct {
     const cyg_classes *classes;
     cyg_split_rule rule;
     size_t at;        /* where the next piece begins */
+    /* Rules with cuts go stretch by stretch ... */
     size_t limit;     /* end of the stretch at hand */
     int whole;        /* the stretch at hand is one piece */
+    /* ... the others run by run, a run being neighbouring characters of one kind (with a lone space before them). */
+    size_t run, run_end;
+    size_t word;      /* 64 bytes of text, whose run starts are in `starts` */
+    uint64_t starts;
+    int blank_before; /* the word before ended in a lone space */
 } cyg_splitter;
 
 void cyg_split_begin(cyg_splitter *s, const cyg_split_rule *rule, const cyg_classes *classes, const uint8_t *text, size_t length);

@@ -84,7 +84,7 @@ cdef class Marks:
     cdef int only_first_byte
 
     def __cinit__(self, marks):
-        self.texts = sorted([(m[0].encode(), *m[1:]) for m in marks], key=lambda m: (m[0][0], -len(m[0])))
+        self.texts = sorted((m[0].encode(), *m[1:]) for m in marks)
         cdef size_t n = len(self.texts), i
         cdef int byte
         self.text_of = <const uint8_t **> PyMem_Malloc((n + 1) * sizeof(void *))
@@ -118,12 +118,30 @@ cdef class Marks:
         return len(self.texts)
 
     cdef Py_ssize_t match(self, const uint8_t *at, const uint8_t *end) noexcept nogil:
-        """Index of the longest mark that begins here, or -1."""
-        cdef uint32_t i
-        for i in range(self.begin[at[0]], self.begin[at[0] + 1]):
-            if self.length_of[i] <= <size_t> (end - at) and memcmp(at, self.text_of[i], self.length_of[i]) == 0:
-                return i
-        return -1
+        """Index of the longest mark that begins here, or -1: the sorted marks are narrowed down byte by byte."""
+        cdef size_t low = self.begin[at[0]], high = self.begin[at[0] + 1], depth = 1
+        cdef Py_ssize_t best = -1
+        while low < high:
+            if self.length_of[low] == depth:
+                best = low
+                low += 1
+            if at + depth == end:
+                break
+            low = self.bound(low, high, depth, at[depth])
+            high = self.bound(low, high, depth, at[depth] + 1)
+            depth += 1
+        return best
+
+    cdef size_t bound(self, size_t low, size_t high, size_t depth, int byte) noexcept nogil:
+        """The first mark in [low, high) whose byte at this depth is not less than the given one."""
+        cdef size_t middle
+        while low < high:
+            middle = (low + high) // 2
+            if self.text_of[middle][depth] < byte:
+                low = middle + 1
+            else:
+                high = middle
+        return low
 
     cdef const uint8_t *find(self, const uint8_t *at, const uint8_t *end, Py_ssize_t *which) noexcept nogil:
         """The first place from `at` on where a mark begins, with its index; `end` where there is none."""

@@ -63,7 +63,8 @@ ALPHABET = st.one_of(st.sampled_from("unhapi eé,漢İ\u0301\u0323\u302e\x00\x85
 def test_lane_equals_the_stages(switches, text):
     model = WordPiece({token: i for i, token in enumerate(VOCAB)}, max_input_chars_per_word=8)
     normalizer, split = BertNormalizer(*switches), BertPreTokenizer()
-    lane = Runner(model.fast_lane(normalizer, split), [], len(VOCAB)).ids(text).tolist()
+    found = Runner(model.fast_lane(normalizer, split), [], len(VOCAB)).ids(text)
+    lane = None if found is None else found.tolist()
     tokenizer = Tokenizer(model, normalizer=normalizer, pre_tokenizer=split)
     exact = tokenizer.pipeline.aligned(text, True).ids
     assert lane is None or lane == exact

@@ -1,0 +1,31 @@
+/* Memory of large hash tables: zeroed, and on huge pages where the system has them, since a random look-up in small ones mostly waits for its page. */
+#ifndef CYG_TABLE_H
+#define CYG_TABLE_H
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+#define CYG_HUGE_PAGE ((size_t)2 << 20)
+
+/* NULL when memory is out. Release with free(). */
+static inline void *cyg_table_alloc(size_t size)
+{
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+    if (size >= CYG_HUGE_PAGE / 2) {
+        void *memory = NULL;
+        size = (size + CYG_HUGE_PAGE - 1) & ~(CYG_HUGE_PAGE - 1);
+        if (posix_memalign(&memory, CYG_HUGE_PAGE, size)) return NULL;
+        madvise(memory, size, MADV_HUGEPAGE);
+        memset(memory, 0, size);
+        return memory;
+    }
+#endif
+    return calloc(1, size);
+}
+
+#endif
