@@ -67,6 +67,7 @@ void cyg_bpe_free(cyg_bpe *bpe)
     free(bpe->pair_filter);
     free(bpe->merged);
     free(bpe->byte_pairs);
+    free(bpe->neighbours);
     if (bpe->tokens) {
         free(bpe->tokens->tokens);
         free(bpe->tokens->slots);
@@ -167,6 +168,18 @@ int cyg_bpe_add_char(cyg_bpe *bpe, unsigned variant, uint32_t code_point, int32_
         memset(*page, 0xFF, 256 * sizeof **page);
     }
     (*page)[code_point & 255] = id;
+    return 0;
+}
+
+int cyg_bpe_add_neighbours(cyg_bpe *bpe, const uint8_t *token, size_t size)
+{
+    if (!bpe->neighbours && !(bpe->neighbours = cyg_table_alloc(((size_t)1 << CYG_NEIGHBOUR_BITS) / 8))) return -1;
+    for (size_t i = 0, next; i < size; i = next) {
+        next = i + cyg_utf8_size(token[i]);
+        if (next >= size) break;
+        uint64_t bit = cyg_neighbour_bit(cyg_utf8_decode(token + i), cyg_utf8_decode(token + next));
+        bpe->neighbours[bit >> 6] |= UINT64_C(1) << (bit & 63);
+    }
     return 0;
 }
 

@@ -23,6 +23,9 @@ typedef struct {
     int32_t byte_id[256]; /* byte-level: symbol; otherwise the fallback token <0xNN>; -1 where there is none */
     struct cyg_char_ids *chars[4];
 
+    /* A bit for each of many hashes: which two characters stand side by side in some merged token. NULL: not known. */
+    uint64_t *neighbours;
+
     /* All tokens by their bytes, for whole-word look-ups. */
     struct cyg_token_table *tokens;
 
@@ -57,6 +60,23 @@ int cyg_bpe_add_token(cyg_bpe *bpe, const uint8_t *bytes, size_t size, int32_t i
 int32_t cyg_bpe_find_token(const cyg_bpe *bpe, const uint8_t *bytes, size_t size);
 /* Declares the symbol of a character; variant bits: 1 not first, 2 last. Returns 0, or -1 when memory is out. */
 int cyg_bpe_add_char(cyg_bpe *bpe, unsigned variant, uint32_t code_point, int32_t id);
+
+/* Declares the text of a merged token, valid UTF-8. Returns 0, or -1 when memory is out. */
+int cyg_bpe_add_neighbours(cyg_bpe *bpe, const uint8_t *token, size_t size);
+
+enum { CYG_NEIGHBOUR_BITS = 22 };
+
+/* Whether some merged token may hold a directly before b; where not, text can be cut between them. */
+static inline uint64_t cyg_neighbour_bit(uint32_t a, uint32_t b)
+{
+    return ((uint64_t)a << 21 | b) * UINT64_C(0x9E3779B97F4A7C15) >> (64 - CYG_NEIGHBOUR_BITS);
+}
+
+static inline int cyg_bpe_are_neighbours(const cyg_bpe *bpe, uint32_t a, uint32_t b)
+{
+    uint64_t bit = cyg_neighbour_bit(a, b);
+    return (int)(bpe->neighbours[bit >> 6] >> (bit & 63) & 1);
+}
 
 /* Appends the ids of one piece and, where `sizes` is given, the bytes each stands for. Returns 0, or -1 when memory is out. */
 int cyg_bpe_piece(const cyg_bpe *bpe, cyg_bpe_scratch *scratch, const uint8_t *piece, size_t length, cyg_ids *ids, cyg_ids *sizes);

@@ -113,6 +113,8 @@ cdef class Bpe:
         self.add_tokens(alphabet)
         if not byte_level:
             self.add_chars(prefix, suffix)
+            if not (prefix or suffix) and self.symbols_are_characters(merges):
+                self.add_neighbours(merges)
         if cyg_bpe_finish(&self.c):
             raise MemoryError
 
@@ -170,6 +172,35 @@ cdef class Bpe:
                         raise MemoryError
         return 0
 
+    cdef bint symbols_are_characters(self, Merges merges):
+        """Whether merging begins with whole characters everywhere: no byte token is ever merged, no unknown characters are fused."""
+        cdef Py_ssize_t i, b
+        if self.c.unk >= 0 and self.c.fuse_unk:
+            if not self.c.byte_fallback or min([self.c.byte_id[b] for b in range(256)]) < 0:
+                return False
+        if not self.c.byte_fallback:
+            return True
+        fallback = {self.c.byte_id[b] for b in range(256)}
+        for i in range(merges.count):
+            if merges.data[3 * i] in fallback or merges.data[3 * i + 1] in fallback:
+                return False
+        return True
+
+    cdef int add_neighbours(self, Merges merges) except -1:
+        cdef Py_ssize_t i, size
+        cdef const char *text
+        made = bytearray(max(self.vocab.values(), default=0) + 1)
+        for i in range(merges.count):
+            made[merges.data[3 * i + 2]] = 1
+        if cyg_bpe_add_neighbours(&self.c, NULL, 0):
+            raise MemoryError
+        for token, number in self.vocab.items():
+            if made[number]:
+                text = PyUnicode_AsUTF8AndSize(token, &size)
+                if cyg_bpe_add_neighbours(&self.c, <const uint8_t *> text, size):
+                    raise MemoryError
+        return 0
+
     def pieces(self, bytes word):
         """Ids of a word and the number of bytes that each stands for: two lists."""
         cdef cyg_ids ids, sizes
@@ -217,6 +248,7 @@ cdef struct lane_state:
     cyg_bpe_space space
     uint8_t *copy
     size_t copy_capacity
+    cyg_text_space text
 
 
 cdef class BpeWorkspace(Workspace):
@@ -228,6 +260,7 @@ cdef class BpeWorkspace(Workspace):
     def __dealloc__(self):
         cyg_bpe_space_free(&self.own.space)
         free(self.own.copy)
+        cyg_text_space_free(&self.own.text)
 
 
 cdef class ByteLevelLane(Lane):
@@ -282,6 +315,42 @@ cdef int reserve_copy(lane_state *state, size_t length) noexcept nogil:
     state.copy = data
     state.copy_capacity = length + length // 2
     return 0
+
+
+PREPEND = {"never": CYG_PREPEND_NEVER, "sign": CYG_PREPEND_SIGN, "missing": CYG_PREPEND_MISSING, "first": CYG_PREPEND_FIRST}
+
+
+cdef class SpaceSignLane(Lane):
+    """UTF-8 whose spaces become a visible sign, merged by characters.
+
+    Parameters
+    ----------
+    bpe : Bpe
+    sign : str
+    prepend : str
+        Key of PREPEND.
+    replace_spaces : bool
+    split_at_sign : bool
+    """
+
+    cdef Bpe bpe
+    cdef cyg_text_rule rule
+
+    def __init__(self, Bpe bpe, str sign, str prepend, bint replace_spaces, bint split_at_sign):
+        cdef bytes data = sign.encode()
+        self.bpe = bpe
+        memcpy(self.rule.sign, PyBytes_AS_STRING(data), len(data))
+        self.rule.sign_size = len(data)
+        self.rule.prepend = PREPEND[prepend]
+        self.rule.replace_spaces = replace_spaces
+        self.rule.split_at_sign = split_at_sign
+
+    cpdef Workspace workspace(self):
+        return BpeWorkspace()
+
+    cdef int encode(self, Workspace space, const uint8_t *text, size_t length, bint first) noexcept nogil:
+        cdef lane_state *state = <lane_state *> space.state
+        return cyg_bpe_encode_text(&self.bpe.c, &self.rule, &state.space, &state.text, text, length, first, &space.ids)
 
 
 def split(str words, cuts, unsigned digits, bytes text):

@@ -28,6 +28,23 @@ def in_unicode_9(Py_UCS4 character):
     return (k & 31) != 0 and (k >> 5 & 3) <= 1
 
 
+def unassigned_ranges():
+    """(first, last) of every range of code points that Unicode 16.0 does not assign."""
+    cdef uint32_t c, first = 0
+    cdef bint inside = False
+    cdef list out = []
+    for c in range(0x110000):
+        if (cyg_unicode_class(c) & 31) == 0:
+            if not inside:
+                first, inside = c, True
+        elif inside:
+            out.append((first, c - 1))
+            inside = False
+    if inside:
+        out.append((first, 0x10FFFF))
+    return out
+
+
 def combining_class(Py_UCS4 character):
     """Canonical combining class (Unicode 9.0)."""
     return cyg_combining_class(character)

@@ -57,6 +57,7 @@ cdef extern from "bpe.h" nogil:
     uint32_t cyg_bpe_rank(const cyg_bpe *bpe, int32_t left, int32_t right)
     int cyg_bpe_add_token(cyg_bpe *bpe, const uint8_t *bytes, size_t size, int32_t id)
     int32_t cyg_bpe_find_token(const cyg_bpe *bpe, const uint8_t *bytes, size_t size)
+    int cyg_bpe_add_neighbours(cyg_bpe *bpe, const uint8_t *token, size_t size)
     int cyg_bpe_add_char(cyg_bpe *bpe, unsigned variant, uint32_t code_point, int32_t id)
     int cyg_bpe_piece(const cyg_bpe *bpe, cyg_bpe_scratch *scratch, const uint8_t *piece, size_t length, cyg_ids *ids, cyg_ids *sizes)
     void cyg_bpe_scratch_free(cyg_bpe_scratch *scratch)
@@ -70,3 +71,22 @@ cdef extern from "bpe_cache.h" nogil:
     int cyg_bpe_encode(const cyg_bpe *bpe, const cyg_split_rule *rule, cyg_bpe_space *space, const uint8_t *text, size_t length, cyg_ids *ids)
     int cyg_bpe_encode_pieces(const cyg_bpe *bpe, cyg_bpe_space *space, const uint8_t *text, size_t length, size_t begin, const size_t *ends,
                               size_t count, cyg_ids *ids)
+
+
+cdef extern from "bpe_text.h" nogil:
+    ctypedef enum cyg_prepend:
+        CYG_PREPEND_NEVER
+        CYG_PREPEND_SIGN
+        CYG_PREPEND_MISSING
+        CYG_PREPEND_FIRST
+    ctypedef struct cyg_text_rule:
+        uint8_t sign[4]
+        size_t sign_size
+        int replace_spaces
+        cyg_prepend prepend
+        int split_at_sign
+    ctypedef struct cyg_text_space:
+        pass
+    void cyg_text_space_free(cyg_text_space *space)
+    int cyg_bpe_encode_text(const cyg_bpe *bpe, const cyg_text_rule *rule, cyg_bpe_space *cache, cyg_text_space *space, const uint8_t *text,
+                            size_t length, int first, cyg_ids *ids)

@@ -10,10 +10,9 @@ import regex
 from cygnet._core._lane import Marks
 from cygnet.tokenizers.aligned import AlignedText
 from cygnet.tokenizers.components import Model, Normalizer
-from cygnet.tokenizers.unicode_classes import SPACE, WORD
+from cygnet.tokenizers.unicode_classes import SPACE, WORD, as_unicode_16
 
-ENDS_WITH_WORD = regex.compile(rf"[{WORD}]\Z")
-STARTS_WITH_WORD = regex.compile(rf"[{WORD}]")
+WORD_CHAR = regex.compile(rf"[{WORD}]")
 SPACES = regex.compile(rf"[{SPACE}]*")
 
 
@@ -49,6 +48,11 @@ class AddedToken:
         return self.special or self.content[:1] + self.content[-1:] in ("<>", "[]")
 
 
+def touches_word(text: str, start: int, end: int) -> bool:
+    """Whether a word character stands right before or right after the range."""
+    return any(WORD_CHAR.match(as_unicode_16(char)) for char in (text[max(0, start - 1) : start], text[end : end + 1]))
+
+
 class Matcher:
     """Finds the leftmost, then longest, of a set of strings; yields (start, end, token or None) that cover the text."""
 
@@ -71,7 +75,7 @@ class Matcher:
             token = self.tokens[match.group()]
             if is_literal is not None and (start < done or (token.is_mark and is_literal(start, end))):
                 continue
-            if token.single_word and (ENDS_WITH_WORD.search(text[max(0, start - 1) : start]) or STARTS_WITH_WORD.match(text, end)):
+            if token.single_word and touches_word(text, start, end):
                 continue
             if token.lstrip:
                 while start > done and SPACES.fullmatch(text[start - 1]):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from cygnet._core._bpe import MAX_ID, Bpe, ByteLevelLane, Merges
+from cygnet._core._bpe import MAX_ID, Bpe, ByteLevelLane, Merges, SpaceSignLane
+from cygnet._core._lane import Lane
 from cygnet.errors import TokenizerError
 from cygnet.tokenizers.byte_alphabet import BYTE_TO_CHAR, CHAR_TO_BYTE, to_bytes
 from cygnet.tokenizers.components import Normalizer, Piece, PreTokenizer
 from cygnet.tokenizers.json_fields import Fields, read_vocab
 from cygnet.tokenizers.pretokenizers import ByteLevel
-from cygnet.tokenizers.split_rules import compiled_rule, flatten
+from cygnet.tokenizers.space_sign import space_sign_rule
+from cygnet.tokenizers.split_rules import compiled_rule, flatten, without_nfc
 
 
 def alphabet_table() -> bytes:
@@ -118,12 +120,15 @@ class BPE:
     def id_to_token(self, token_id: int) -> str | None:
         return self.names[token_id] if 0 <= token_id < len(self.names) else None
 
-    def fast_lane(self, normalizer: Normalizer | None, pre_tokenizer: PreTokenizer | None) -> ByteLevelLane | None:
+    def fast_lane(self, normalizer: Normalizer | None, pre_tokenizer: PreTokenizer | None) -> Lane | None:
         stages = flatten(pre_tokenizer)
         byte_level = bool(stages) and isinstance(stages[-1], ByteLevel) and not (self.prefix or self.suffix)
         core = self.core(byte_level)
-        rule = compiled_rule(pre_tokenizer) if byte_level and normalizer is None else None
-        return None if rule is None else ByteLevelLane(core, rule.words, rule.cuts, rule.digits, rule.prefix_space)
+        if not byte_level:
+            rule = space_sign_rule(normalizer, stages)
+            return None if rule is None else SpaceSignLane(core, rule.sign, rule.prepend, rule.replace_spaces, rule.split)
+        split = compiled_rule(pre_tokenizer) if without_nfc(normalizer) is None else None
+        return None if split is None else ByteLevelLane(core, split.words, split.cuts, split.digits, split.prefix_space)
 
 
 def _in_place(ids: list[int], sizes: list[int]) -> list[Piece]:

@@ -7,7 +7,7 @@ from functools import lru_cache
 import regex
 
 from cygnet.errors import TokenizerError
-from cygnet.tokenizers.unicode_classes import SPACE
+from cygnet.tokenizers.unicode_classes import ONIGURUMA_WORD, SPACE
 
 # Escapes whose meaning differs; the second form is for the inside of a [...] set.
 ESCAPES = {
@@ -15,8 +15,8 @@ ESCAPES = {
     "S": (f"[^{SPACE}]", f"[^{SPACE}]"),
     "d": (r"\p{Nd}", r"\p{Nd}"),
     "D": (r"\P{Nd}", r"\P{Nd}"),
-    "w": (r"[\p{L}\p{M}\p{Nd}\p{Pc}]", r"\p{L}\p{M}\p{Nd}\p{Pc}"),
-    "W": (r"[^\p{L}\p{M}\p{Nd}\p{Pc}]", r"[^\p{L}\p{M}\p{Nd}\p{Pc}]"),
+    "w": (f"[{ONIGURUMA_WORD}]", ONIGURUMA_WORD),
+    "W": (f"[^{ONIGURUMA_WORD}]", f"[^{ONIGURUMA_WORD}]"),
     "h": ("[0-9A-Fa-f]", "0-9A-Fa-f"),
     "H": ("[^0-9A-Fa-f]", "[^0-9A-Fa-f]"),
     "Z": (r"(?=\n?\Z)", "Z"),

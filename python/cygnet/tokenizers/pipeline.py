@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from unicodedata import is_normalized
 
 from cygnet._core._lane import Runner
 from cygnet.cpu_count import thread_count
 from cygnet.tokenizers.added_tokens import AddedVocabulary
 from cygnet.tokenizers.components import Model, Normalizer, PreTokenizer
 from cygnet.tokenizers.encoding import Part
+from cygnet.tokenizers.split_rules import without_nfc
 
 
 def well_formed(text: str) -> str:
@@ -28,6 +30,8 @@ class Pipeline:
         self.pre_tokenizer = pre_tokenizer
         self.model = model
         self.runner = self._make_runner(normalizer)
+        # A byte-level lane for a tokenizer with NFC takes only text that is in that form.
+        self.needs_nfc = normalizer is not None and without_nfc(normalizer) is None
 
     def _make_runner(self, normalizer: Normalizer | None) -> Runner | None:
         """The compiled way, where the model has a lane and every added token can be found by comparing bytes."""
@@ -38,7 +42,7 @@ class Pipeline:
 
     def ids(self, text: str, parse_special: bool) -> Part:
         """Ids of a text, without offsets where a compiled lane is there."""
-        if self.runner is None:
+        if self.runner is None or (self.needs_nfc and not is_normalized("NFC", text)):
             return self.aligned(text, parse_special)
         try:
             found = self.runner.ids(text, parse_special)
@@ -48,8 +52,8 @@ class Pipeline:
 
     def ids_of_many(self, texts: Sequence[str], parse_special: bool, threads: int | None) -> list[Part]:
         """ids() of every text, on several threads."""
-        if self.runner is None:
-            return [self.aligned(text, parse_special) for text in texts]
+        if self.runner is None or self.needs_nfc:
+            return [self.ids(text, parse_special) for text in texts]
         found = self.runner.ids_of_many([well_formed(text) for text in texts], parse_special, thread_count(threads))
         return [self.aligned(text, parse_special) if ids is None else Part(ids) for text, ids in zip(texts, found, strict=True)]
 

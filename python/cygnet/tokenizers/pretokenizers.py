@@ -13,7 +13,7 @@ from cygnet.tokenizers.byte_alphabet import BYTE_TO_CHAR
 from cygnet.tokenizers.components import PreTokenizer
 from cygnet.tokenizers.patterns import compile_pattern
 from cygnet.tokenizers.splitting import ranges, runs
-from cygnet.tokenizers.unicode_classes import SPACE, WORD
+from cygnet.tokenizers.unicode_classes import SPACE, WORD, as_unicode_16
 
 GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
@@ -39,7 +39,7 @@ class Split:
         self.source = source
 
     def split(self, text: AlignedText) -> list[AlignedText]:
-        matches = (m.span() for m in self.pattern.finditer(text.text))
+        matches = (m.span() for m in self.pattern.finditer(as_unicode_16(text.text)))
         return list(text.slices(ranges(runs(len(text), matches, self.invert), self.behaviour)))
 
 

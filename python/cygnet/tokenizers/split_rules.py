@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import product
 
-from cygnet.tokenizers.components import PreTokenizer
+from cygnet.tokenizers.components import Normalizer, PreTokenizer
+from cygnet.tokenizers.normalizers import Sequence as NormalizerSequence
+from cygnet.tokenizers.normalizers import UnicodeForm
 from cygnet.tokenizers.pretokenizers import GPT2_PATTERN, ByteLevel, Sequence, Split
 
 
@@ -95,6 +97,13 @@ def combine(rules: list[SplitRule], prefix_space: bool) -> SplitRule | None:
     if sum(c != "cjk" for c in cuts) > 1:
         return None
     return SplitRule(words.words, words.digits, tuple(cuts), prefix_space)
+
+
+def without_nfc(normalizer: Normalizer | None) -> Normalizer | None:
+    """None for no normalizer, an empty one, or NFC: nearly all text is in that form already, which is checked before a lane is taken."""
+    if isinstance(normalizer, NormalizerSequence) and len(normalizer.normalizers) <= 1:
+        normalizer = normalizer.normalizers[0] if normalizer.normalizers else None
+    return None if isinstance(normalizer, UnicodeForm) and normalizer.form == "NFC" else normalizer
 
 
 def flatten(pre_tokenizer: PreTokenizer | None) -> list[PreTokenizer]:
