@@ -31,6 +31,9 @@ static inline int cyg_text_grow(cyg_text *text, size_t extra)
     return 0;
 }
 
+/* Makes sure that so many bytes can be read after the last one. */
+static inline int cyg_text_slack(cyg_text *text, size_t extra) { return text->room - text->size < extra ? cyg_text_grow(text, extra) : 0; }
+
 /* Appends bytes that stand for source bytes start to end. Returns 0, or -1 when memory is out. */
 static inline int cyg_text_put(cyg_text *text, const uint8_t *bytes, size_t size, size_t start, size_t end)
 {

@@ -4,10 +4,14 @@ Layout: uint32 size of the trie in bytes, the trie's 32-bit units, then the repl
 of a lookup is checked against both sizes, so a damaged map gives wrong answers at worst.
 """
 
-from libc.stdint cimport uint32_t
+from libc.stdint cimport int32_t, uint8_t, uint32_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from cygnet.errors import TokenizerError
+
+cdef extern from "utf8.h" nogil:
+    size_t cyg_utf8_write(uint8_t *at, uint32_t code)
 
 
 cdef class Charsmap:
@@ -29,9 +33,10 @@ cdef class Charsmap:
     def __init__(self, bytes blob, str where="precompiled_charsmap"):
         cdef Py_ssize_t size = len(blob), trie
         self._blob = blob
-        self._units = <const unsigned char *><const char *>blob
-        self._texts = <const char *>blob
+        self._units = <const unsigned char *> <const char *> blob
+        self._texts = <const char *> blob
         self._unit_count = self._text_size = 0
+        self._single = NULL
         if size == 0:
             return
         trie = int.from_bytes(blob[:4], "little") if size >= 4 else -1
@@ -41,6 +46,29 @@ cdef class Charsmap:
         self._unit_count = trie // 4
         self._texts += 4 + trie
         self._text_size = size - 4 - trie
+        self._fill_single()
+
+    def __dealloc__(self):
+        free(self._single)
+
+    cdef int _fill_single(self) except -1:
+        """Looks every character of the first plane up once."""
+        cdef uint8_t key[4]
+        cdef uint32_t code
+        cdef Py_ssize_t length = 0
+        self._single = <int32_t *> malloc(0x10000 * sizeof(int32_t))
+        if self._single == NULL:
+            raise MemoryError
+        for code in range(0x10000):
+            self._single[code] = <int32_t> self.find(<const char *> key, cyg_utf8_write(key, code), False, &length)
+        return 0
+
+    cdef Py_ssize_t find_single(self, uint32_t code, const char *key, Py_ssize_t size) noexcept nogil:
+        """find() for the one character that a key of this size is."""
+        cdef Py_ssize_t length = 0
+        if code < 0x10000:
+            return self._single[code] if self._single != NULL else -1
+        return self.find(key, size, False, &length)
 
     cdef uint32_t unit(self, size_t node) noexcept nogil:
         cdef uint32_t value
@@ -49,7 +77,7 @@ cdef class Charsmap:
 
     cdef Py_ssize_t find(self, const char *key, Py_ssize_t size, bint longest, Py_ssize_t *length) noexcept nogil:
         """Place of the replacement for the shortest or longest rule that begins the key, -1 for none; its length in the key."""
-        cdef size_t node, label, count = <size_t>self._unit_count
+        cdef size_t node, label, count = <size_t> self._unit_count
         cdef uint32_t unit, value
         cdef Py_ssize_t i, found = -1
         if count == 0:
@@ -64,12 +92,12 @@ cdef class Charsmap:
             if node >= count:
                 break
             unit = self.unit(node)
-            if (unit & (<uint32_t>1 << 31 | 0xFF)) != label:
+            if (unit & (<uint32_t> 1 << 31 | 0xFF)) != label:
                 break
             node ^= (unit >> 10) << ((unit & (1 << 9)) >> 6)
             if unit >> 8 & 1 and node < count:
                 value = self.unit(node) & 0x7FFFFFFF
-                if <Py_ssize_t>value < self._text_size:
+                if <Py_ssize_t> value < self._text_size:
                     found = value
                     length[0] = i + 1
                     if not longest:
@@ -91,6 +119,11 @@ cdef class Charsmap:
         while end < self._text_size and self._texts[end] != 0:
             end += 1
         return end - place
+
+    @property
+    def empty(self):
+        """Whether there are no rules."""
+        return self._unit_count == 0
 
     def shortest(self, str text):
         """Replacement of the shortest rule that begins the text, or None."""

@@ -51,8 +51,9 @@ cdef class UnigramSegmenter(Segmenter):
         cdef const cyg_trie_unit *units = self.trie.trie.units
         cdef size_t start = 0, end, char_end, i
         cdef int32_t node, id
+        cdef const double *scores = self.scores
         cdef double here, candidate
-        cdef bint covered
+        cdef bint covered, single = self.single
         for i in range(1, size + 1):
             nodes[i].start = -1
         nodes[0].score = 0
@@ -73,8 +74,8 @@ cdef class UnigramSegmenter(Segmenter):
                 id = units[node].value
                 if id < 0:
                     continue
-                candidate = here + self.scores[id]
-                if self.single:
+                candidate = here + scores[id]
+                if single:
                     candidate = <float> candidate
                 if nodes[end].start < 0 or candidate > nodes[end].score:
                     nodes[end].score = candidate
@@ -85,7 +86,7 @@ cdef class UnigramSegmenter(Segmenter):
                 return 1
             if not covered:
                 candidate = here + self.unknown_score
-                if self.single:
+                if single:
                     candidate = <float> candidate
                 if nodes[char_end].start < 0 or candidate > nodes[char_end].score:
                     nodes[char_end].score = candidate

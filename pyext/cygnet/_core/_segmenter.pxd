@@ -13,6 +13,7 @@ cdef extern from "text_buffer.h" nogil:
         bint aligned
     int cyg_text_put(cyg_text *text, const uint8_t *bytes, size_t size, size_t start, size_t end)
     int cyg_text_copy(cyg_text *text, const uint8_t *bytes, size_t size, size_t start)
+    int cyg_text_slack(cyg_text *text, size_t extra)
     void cyg_text_free(cyg_text *text)
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import abc
+from typing import Any
 
+from cygnet._core._charsmap import Charsmap
 from cygnet._core._unigram import UnigramSegmenter
+from cygnet._core._unigram_lane import UnigramLane
 from cygnet.errors import TokenizerError
+from cygnet.tokenizers import normalizers
 from cygnet.tokenizers.components import Normalizer, Piece, PreTokenizer
 from cygnet.tokenizers.json_fields import Fields
+from cygnet.tokenizers.pretokenizers import Metaspace, Sequence, Split, whitespace_split
 
 # A character that no piece covers costs this much more than the least probable piece.
 UNKNOWN_PENALTY = 10.0
@@ -31,7 +36,7 @@ class Unigram:
     [(2, 0, 2), (1, 2, 3), (0, 3, 4)]
     """
 
-    def __init__(self, vocab: Sequence[tuple[str, float]], unk_id: int | None = None, byte_fallback: bool = False):
+    def __init__(self, vocab: abc.Sequence[tuple[str, float]], unk_id: int | None = None, byte_fallback: bool = False):
         self.names = [token for token, _ in vocab]
         self.ids = {token: i for i, token in enumerate(self.names)}
         self.vocab_size = len(vocab)
@@ -59,8 +64,40 @@ class Unigram:
     def id_to_token(self, token_id: int) -> str | None:
         return self.names[token_id] if 0 <= token_id < len(self.names) else None
 
-    def fast_lane(self, normalizer: Normalizer | None, pre_tokenizer: PreTokenizer | None) -> None:
+    def fast_lane(self, normalizer: Normalizer | None, pre_tokenizer: PreTokenizer | None) -> UnigramLane | None:
+        rewriting, cutting = lane_normalization(normalizer), lane_words(pre_tokenizer)
+        return None if rewriting is None or cutting is None else UnigramLane(self.segmenter, **rewriting, **cutting)
+
+
+def lane_normalization(normalizer: Normalizer | None) -> dict[str, Any] | None:
+    """What the lane must do for a normalizer: a character map, then spaces squeezed, then the ends stripped; None for anything else."""
+    out: dict[str, Any] = {"charsmap": Charsmap(b""), "squeeze": False, "strip_left": False, "strip_right": False}
+    stages = normalizer.normalizers if isinstance(normalizer, normalizers.Sequence) else [normalizer] if normalizer else []
+    order = [normalizers.Precompiled, normalizers.Replace, normalizers.Strip]
+    places = [order.index(type(s)) if type(s) in order else -1 for s in stages]
+    if -1 in places or places != sorted(set(places)):
         return None
+    for stage in stages:
+        if isinstance(stage, normalizers.Precompiled):
+            out["charsmap"] = stage.charsmap
+        elif isinstance(stage, normalizers.Strip):
+            out["strip_left"], out["strip_right"] = stage.left, stage.right
+        elif stage.pattern.pattern == " {2,}" and stage.content == " ":
+            out["squeeze"] = True
+        else:
+            return None
+    return out
+
+
+def lane_words(pre_tokenizer: PreTokenizer | None) -> dict[str, Any] | None:
+    """What the lane must do for a pre-tokenizer: Metaspace words, perhaps after a split at white space; None for anything else."""
+    stages = pre_tokenizer.stages if isinstance(pre_tokenizer, Sequence) else [pre_tokenizer]
+    if not stages or not isinstance(stages[-1], Metaspace) or not stages[-1].cut or stages[-1].prepend_scheme == "first":
+        return None
+    splits = [isinstance(s, Split) and (s.pattern, s.behaviour, s.invert) == (whitespace_split().pattern, "Removed", False) for s in stages[:-1]]
+    if len(splits) > 1 or not all(splits):
+        return None
+    return {"split_white_space": bool(splits), "sign": stages[-1].replacement, "prepend": stages[-1].prepend_scheme == "always"}
 
 
 def from_fields(fields: Fields) -> Unigram:
