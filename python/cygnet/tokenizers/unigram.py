@@ -110,9 +110,9 @@ def from_fields(fields: Fields) -> Unigram:
         if row[1] != row[1] or abs(row[1]) == float("inf"):
             raise TokenizerError(f"{fields.where}.vocab[{i}]: the score of {row[0][:40]!r} is not finite")
         vocab.append((row[0], float(row[1])))
+    if not vocab:
+        raise TokenizerError(f"{fields.where}.vocab is empty")
     unk_id = fields.size("unk_id", None)
     if unk_id is not None and unk_id >= len(vocab):
         raise TokenizerError(f"{fields.where}.unk_id is {unk_id}; the vocabulary has {len(vocab)} pieces")
-    if not vocab:
-        raise TokenizerError(f"{fields.where}.vocab is empty")
     return Unigram(vocab, unk_id, fields.flag("byte_fallback", False))
