@@ -2,14 +2,23 @@
 
    A row is one query token and head. Rows are worked in groups that stay in the first cache together with a block, and in tiles whose running sums
    stay in registers. A row uses exactly its own allowed keys first..last of each block, in ascending order, and nothing of the other rows: whether
-   it sits alone or in a tile, its bits are the same. The unnormalised result is kept in `out`. */
-enum { TILE_ROWS = 4, GROUP_ROWS = 32 }; /* TILE_ROWS <= VF: one vf_exp rescales a tile */
+   it sits alone or in a tile, its bits are the same. The unnormalised result is kept in `out`, which may not overlap the queries. */
+enum { GROUP_ROWS = 32 };
+#if VF_SUMS >= 16
+enum { TILE_ROWS = 8 };
+#define LARGEST_TILE(call)                                             \
+    case 16: call(CYG_KV_F32, 8); break;                               \
+    case 17: call(CYG_KV_F16, 8); break;
+#else
+enum { TILE_ROWS = 4 };
+#define LARGEST_TILE(call)
+#endif
 
 struct attention_row {
     const float *q;
     float *out;
-    int64_t first, last;                   /* allowed keys */
-    const float *relative, *key_bias, *bias; /* element j belongs to key j; NULL where absent */
+    int64_t first, last;                     /* allowed keys */
+    const float *relative, *key_bias, *bias; /* element j is that of key j; NULL where absent */
     float max, sum;
 };
 
@@ -19,6 +28,8 @@ struct attention_tile {
     const void *k, *v;
     int64_t head_dim;
     int first[TILE_ROWS], last[TILE_ROWS]; /* allowed slots */
+    int any_first, any_last;               /* slots that some row may see */
+    int shared_first, shared_last;         /* slots that all rows may see */
     float rescale[TILE_ROWS];              /* what the sums so far are multiplied by */
     _Alignas(64) float scores[TILE_ROWS][CYG_KEY_BLOCK];
 };
@@ -53,33 +64,40 @@ CYG_INLINE void score_tile(enum cyg_kv_kind kind, const int rows, struct attenti
     }
 }
 
-/* out = out * rescale + sum over slots first..last of probability * value, for `columns` vectors of features from d on; the last has n lanes. */
-CYG_INLINE void value_columns(enum cyg_kv_kind kind, const int rows, const int columns, const struct attention_tile *t, int row, int first, int last,
-                              int64_t d, int64_t n) {
-    vf sum[TILE_ROWS][8];
-    for (int r = 0; r < rows; r++)
-        for (int c = 0; c < columns; c++) sum[r][c] = vf_mul(vf_get(t->rows[row + r].out + d + c * VF, n), vf_set1(t->rescale[row + r]));
-    for (int j = first; j < last; j++) {
-        vf v[8];
-        for (int c = 0; c < columns; c++) v[c] = kv_get(kind, t->v, j * t->head_dim + d + c * VF, n);
-        for (int r = 0; r < rows; r++) {
-            vf p = vf_set1(t->scores[row + r][j]);
-            for (int c = 0; c < columns; c++) sum[r][c] = vf_fma(p, v[c], sum[r][c]);
-        }
+/* One slot of value_columns: sum += probability * value, for the rows that may see it. */
+CYG_INLINE void value_slot(enum cyg_kv_kind kind, const int rows, const int columns, const struct attention_tile *t, int j, int edge, int64_t d, int64_t n,
+                           vf sum[TILE_ROWS][8]) {
+    vf v[8];
+    for (int c = 0; c < columns; c++) v[c] = kv_get(kind, t->v, j * t->head_dim + d + c * VF, n);
+    for (int r = 0; r < rows; r++) {
+        if (edge && (j < t->first[r] || j >= t->last[r])) continue;
+        vf p = vf_set1(t->scores[r][j]);
+        for (int c = 0; c < columns; c++) sum[r][c] = vf_fma(p, v[c], sum[r][c]);
     }
-    for (int r = 0; r < rows; r++)
-        for (int c = 0; c < columns; c++) vf_put(t->rows[row + r].out + d + c * VF, sum[r][c], n);
 }
 
-CYG_INLINE void value_tile(enum cyg_kv_kind kind, const int rows, const struct attention_tile *t, int row, int first, int last) {
+/* out = out * rescale + sum over slots of probability * value, for `columns` vectors of features from d on; the last has n lanes. Rows of a tile differ
+   in their slots at the edges of the causal or windowed range only. A slot that a row may not see is never multiplied: a NaN there cannot leak. */
+CYG_INLINE void value_columns(enum cyg_kv_kind kind, const int rows, const int columns, const struct attention_tile *t, int64_t d, int64_t n) {
+    vf sum[TILE_ROWS][8];
+    for (int r = 0; r < rows; r++)
+        for (int c = 0; c < columns; c++) sum[r][c] = vf_mul(vf_get(t->rows[r].out + d + c * VF, n), vf_set1(t->rescale[r]));
+    for (int j = t->any_first; j < t->shared_first; j++) value_slot(kind, rows, columns, t, j, 1, d, n, sum);
+    for (int j = t->shared_first; j < t->shared_last; j++) value_slot(kind, rows, columns, t, j, 0, d, n, sum);
+    for (int j = t->shared_last; j < t->any_last; j++) value_slot(kind, rows, columns, t, j, 1, d, n, sum);
+    for (int r = 0; r < rows; r++)
+        for (int c = 0; c < columns; c++) vf_put(t->rows[r].out + d + c * VF, sum[r][c], n);
+}
+
+CYG_INLINE void value_tile(enum cyg_kv_kind kind, const int rows, const struct attention_tile *t) {
     int64_t d = 0, end = t->head_dim;
     if (TILE_COLUMNS(rows, 8) == 8)
-        for (; d + 8 * VF <= end; d += 8 * VF) value_columns(kind, rows, 8, t, row, first, last, d, VF);
+        for (; d + 8 * VF <= end; d += 8 * VF) value_columns(kind, rows, 8, t, d, VF);
     if (TILE_COLUMNS(rows, 8) >= 4)
-        for (; d + 4 * VF <= end; d += 4 * VF) value_columns(kind, rows, 4, t, row, first, last, d, VF);
-    for (; d + 2 * VF <= end; d += 2 * VF) value_columns(kind, rows, 2, t, row, first, last, d, VF);
-    for (; d + VF <= end; d += VF) value_columns(kind, rows, 1, t, row, first, last, d, VF);
-    if (d < end) value_columns(kind, rows, 1, t, row, first, last, d, end - d);
+        for (; d + 4 * VF <= end; d += 4 * VF) value_columns(kind, rows, 4, t, d, VF);
+    for (; d + 2 * VF <= end; d += 2 * VF) value_columns(kind, rows, 2, t, d, VF);
+    for (; d + VF <= end; d += VF) value_columns(kind, rows, 1, t, d, VF);
+    if (d < end) value_columns(kind, rows, 1, t, d, end - d);
 }
 
 /* One body for each number of rows and type of element. */
@@ -92,8 +110,14 @@ CYG_INLINE void value_tile(enum cyg_kv_kind kind, const int rows, const struct a
     case 6: call(CYG_KV_F32, 3); break;                                \
     case 7: call(CYG_KV_F16, 3); break;                                \
     case 8: call(CYG_KV_F32, 4); break;                                \
-    default: call(CYG_KV_F16, 4); break;                               \
+    case 9: call(CYG_KV_F16, 4); break;                                \
+    LARGEST_TILE(call)                                                 \
     }
+
+/* The largest tile that `count` rows fill: 1, 2, 3, 4 or, with registers enough, 8. */
+static int tile_rows(int count) {
+    return count >= TILE_ROWS ? TILE_ROWS : count < 4 ? count : 4;
+}
 
 static void tile_scores(enum cyg_kv_kind kind, int rows, struct attention_tile *t) {
 #define CALL(KIND, ROWS) score_tile(KIND, ROWS, t)
@@ -101,14 +125,25 @@ static void tile_scores(enum cyg_kv_kind kind, int rows, struct attention_tile *
 #undef CALL
 }
 
-static void tile_values(enum cyg_kv_kind kind, int rows, const struct attention_tile *t, int row, int first, int last) {
-#define CALL(KIND, ROWS) value_tile(KIND, ROWS, t, row, first, last)
+static void tile_values(enum cyg_kv_kind kind, int rows, const struct attention_tile *t) {
+#define CALL(KIND, ROWS) value_tile(KIND, ROWS, t)
     EACH_TILE(kind, rows, CALL)
 #undef CALL
 }
 
 static void add_slots(float *scores, const float *terms, int first, int last) {
     for (int j = first; j < last; j++) scores[j] += terms[j];
+}
+
+/* Slots outside first..last get -infinity. */
+CYG_INLINE void hide_slots(float *scores, int first, int last) {
+    static const float slots[CYG_KEY_BLOCK] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
+                                               16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
+    vf hidden = vf_set1(-INFINITY), from = vf_set1((float)first), to = vf_set1((float)last);
+    for (int j = 0; j < CYG_KEY_BLOCK; j += VF) {
+        vf slot = vf_load(slots + j), s = vf_select(vf_lt(slot, to), vf_load(scores + j), hidden);
+        vf_store(scores + j, vf_select(vf_lt(slot, from), hidden, s));
+    }
 }
 
 /* Scores of one row at one block to probabilities relative to the row's new maximum; returns their sum. `exponent` is the logarithm of the factor
@@ -122,8 +157,7 @@ static float row_probabilities(const struct cyg_attention *a, struct attention_r
     if (row->relative) add_slots(scores, row->relative + key, first, last);
     if (row->key_bias) add_slots(scores, row->key_bias + key, first, last);
     if (row->bias) add_slots(scores, row->bias + key, first, last);
-    for (int j = 0; j < first; j++) scores[j] = -INFINITY;
-    for (int j = last; j < CYG_KEY_BLOCK; j++) scores[j] = -INFINITY;
+    if (first > 0 || last < CYG_KEY_BLOCK) hide_slots(scores, first, last);
 
     vf m = vf_set1(-INFINITY), sum = vf_zero();
     for (int j = 0; j < CYG_KEY_BLOCK; j += VF) m = vf_max(vf_load(scores + j), m);
@@ -140,30 +174,6 @@ static float row_probabilities(const struct cyg_attention *a, struct attention_r
     return vf_reduce_add(sum);
 }
 
-/* Rows of a tile differ in their allowed slots at the edge of the causal or windowed range only: what all of them share goes through the tile, what
-   lies before and after row by row. Slots a row may not see are never multiplied, so that a NaN in them cannot leak. */
-static void add_values(enum cyg_kv_kind kind, int rows, struct attention_tile *t) {
-    int shared_first = 0, shared_last = CYG_KEY_BLOCK;
-    for (int r = 0; r < rows; r++) {
-        shared_first = t->first[r] > shared_first ? t->first[r] : shared_first;
-        shared_last = t->last[r] < shared_last ? t->last[r] : shared_last;
-    }
-    if (shared_first >= shared_last) shared_first = shared_last = CYG_KEY_BLOCK;
-    for (int r = 0; r < rows; r++) {
-        int last = t->last[r] < shared_first ? t->last[r] : shared_first;
-        if (t->first[r] < last) {
-            tile_values(kind, 1, t, r, t->first[r], last);
-            t->rescale[r] = 1;
-        }
-    }
-    if (shared_first < shared_last) {
-        tile_values(kind, rows, t, 0, shared_first, shared_last);
-        for (int r = 0; r < rows; r++) t->rescale[r] = 1;
-    }
-    for (int r = 0; r < rows; r++)
-        if (shared_last < t->last[r]) tile_values(kind, 1, t, r, shared_last, t->last[r]);
-}
-
 static int slot_of(int64_t key, int64_t block_start) {
     int64_t slot = key - block_start;
     return slot < 0 ? 0 : slot > CYG_KEY_BLOCK ? CYG_KEY_BLOCK : (int)slot;
@@ -173,13 +183,17 @@ static int slot_of(int64_t key, int64_t block_start) {
 static void attend_tile(const struct cyg_attention *a, struct attention_row *rows, int count, int64_t block) {
     struct attention_tile t;
     int64_t key = block * CYG_KEY_BLOCK;
-    int used = 0;
+    t.any_first = t.shared_last = CYG_KEY_BLOCK;
+    t.any_last = t.shared_first = 0;
     for (int r = 0; r < count; r++) {
-        t.first[r] = slot_of(rows[r].first, key);
-        t.last[r] = slot_of(rows[r].last, key);
-        used |= t.first[r] < t.last[r];
+        int first = t.first[r] = slot_of(rows[r].first, key), last = t.last[r] = slot_of(rows[r].last, key);
+        t.any_first = first < t.any_first ? first : t.any_first;
+        t.any_last = last > t.any_last ? last : t.any_last;
+        t.shared_first = first > t.shared_first ? first : t.shared_first;
+        t.shared_last = last < t.shared_last ? last : t.shared_last;
     }
-    if (!used) return;
+    if (t.any_first >= t.any_last) return;
+    if (t.shared_first >= t.shared_last) t.shared_first = t.shared_last = t.any_last;
     size_t size = a->kv_kind == CYG_KV_F32 ? sizeof(float) : sizeof(uint16_t);
     t.rows = rows;
     t.head_dim = a->head_dim;
@@ -187,15 +201,16 @@ static void attend_tile(const struct cyg_attention *a, struct attention_row *row
     t.v = (const char *)a->blocks[block] + (size_t)a->v_offset * size;
     tile_scores(a->kv_kind, count, &t);
 
-    float exponent[VF] = {0}, factor[VF], sum[TILE_ROWS] = {0};
+    enum { LANES = TILE_ROWS < VF ? VF : TILE_ROWS };
+    float exponent[LANES] = {0}, factor[LANES], sum[TILE_ROWS] = {0};
     for (int r = 0; r < count; r++)
         if (t.first[r] < t.last[r]) sum[r] = row_probabilities(a, rows + r, t.scores[r], t.first[r], t.last[r], key, exponent + r);
-    vf_store(factor, vf_exp(vf_load(exponent)));
+    for (int r = 0; r < LANES; r += VF) vf_store(factor + r, vf_exp(vf_load(exponent + r)));
     for (int r = 0; r < count; r++) {
         t.rescale[r] = factor[r];
         rows[r].sum = rows[r].sum * factor[r] + sum[r];
     }
-    add_values(a->kv_kind, count, &t);
+    tile_values(a->kv_kind, count, &t);
 }
 
 static void start_row(const struct cyg_attention *a, struct attention_row *row, int64_t token, int64_t head) {
@@ -227,14 +242,20 @@ static void finish_row(const struct attention_row *row, int64_t d) {
 
 static void attention(const struct cyg_attention *a) {
     struct attention_row rows[GROUP_ROWS];
-    int64_t total = a->tokens * a->heads;
+    int64_t total = a->tokens * a->heads, token = 0, head = 0;
     for (int64_t start = 0; start < total; start += GROUP_ROWS) {
         int count = total - start < GROUP_ROWS ? (int)(total - start) : GROUP_ROWS;
-        for (int r = 0; r < count; r++) start_row(a, rows + r, (start + r) / a->heads, (start + r) % a->heads);
+        for (int r = 0; r < count; r++) {
+            start_row(a, rows + r, token, head);
+            if (++head == a->heads) {
+                head = 0;
+                token++;
+            }
+        }
         /* The allowed range moves on with the token. */
         int64_t first = rows[0].first / CYG_KEY_BLOCK, last = rows[count - 1].last;
         for (int64_t block = first; block * CYG_KEY_BLOCK < last; block++)
-            for (int r = 0; r < count; r += TILE_ROWS) attend_tile(a, rows + r, count - r < TILE_ROWS ? count - r : TILE_ROWS, block);
+            for (int r = 0; r < count; r += tile_rows(count - r)) attend_tile(a, rows + r, tile_rows(count - r), block);
         for (int r = 0; r < count; r++) finish_row(rows + r, a->head_dim);
     }
 }
