@@ -24,6 +24,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "load": "models.load",
+    "convert": "models.convert",
     "CausalLM": "models.causal_lm",
     "Seq2Seq": "models.seq2seq",
     "Encoder": "models.encoder",

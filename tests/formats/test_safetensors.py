@@ -177,7 +177,6 @@ def test_mutations(tmp_path, survives_mutations):
         ({"w": np.array([object()])}, None),
         ({"__metadata__": np.zeros(1)}, None),
         ({3: np.zeros(1)}, None),
-        ({"w": Tensor("w", "Q4_0", (32,), lambda: np.zeros(18, np.uint8))}, None),
         ({}, {"step": 3}),
     ],
 )

@@ -27,6 +27,7 @@ COMMANDS = {
     "models": "list the models on this machine",
     "info": "version, instruction set, threads, libraries",
     "bench": "measure speed",
+    "convert": "write a model in another form",
 }
 
 

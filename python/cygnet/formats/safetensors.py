@@ -12,12 +12,15 @@ import numpy as np
 from cygnet.errors import FormatError
 from cygnet.formats.dtypes import NAME_OF_NUMPY, PLAIN_TYPES
 from cygnet.formats.mapping import Mapping
+from cygnet.formats.quant_types import BLOCK_TYPES
 from cygnet.formats.tensor import MAX_RANK, Tensor, stored_bytes
 from cygnet.formats.weight_file import WeightFile
 
 MAX_HEADER = 100_000_000
 MAX_ELEMENTS = 2**63 - 1
 ALIGNMENT = 64
+# Metadata of files that hold GGUF blocks as bytes: a JSON object, tensor name to [type, shape].
+BLOCKS_KEY = "cygnet.blocks"
 
 
 def recognises(head):
@@ -48,6 +51,7 @@ def read_safetensors(path):
         metadata = _check_metadata(path, header.pop("__metadata__", {}))
         entries = {name: _check_entry(path, name, entry) for name, entry in header.items()}
         _check_layout(path, entries, mapping.size - start)
+        _name_blocks(path, entries, metadata.get(BLOCKS_KEY))
     except BaseException:
         mapping.close()
         raise
@@ -124,6 +128,22 @@ def _check_entry(path, name, entry):
     return dtype, tuple(shape), *offsets
 
 
+def _name_blocks(path, entries, blocks):
+    """Gives the tensors that hold GGUF blocks their type and shape; `blocks` is what the metadata says of them."""
+    if blocks is None:
+        return
+    try:
+        blocks = json.loads(blocks)
+        for name, (dtype, shape) in blocks.items():
+            stored, _, begin, end = entries[name]
+            whole = all(map(_natural, shape)) and shape[-1] % BLOCK_TYPES[dtype].block_size == 0
+            if stored != "U8" or not whole or stored_bytes(dtype, shape) != end - begin:
+                raise ValueError(f"tensor {name!r} cannot be {_short(dtype)} of shape {_short(shape)}")
+            entries[name] = dtype, tuple(shape), begin, end
+    except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError) as error:
+        raise FormatError(f"{path}: metadata {BLOCKS_KEY!r} does not fit the tensors: {_short(error)}") from None
+
+
 def _short(value):
     try:
         text = repr(value)
@@ -153,7 +173,7 @@ def write_safetensors(path, tensors, metadata=None):
     ----------
     path : str or Path
     tensors : Mapping of str to Tensor or array
-        Plain types only; a `Tensor` is copied byte for byte, whatever its type.
+        A `Tensor` is copied byte for byte, whatever its type; GGUF blocks go in as bytes, and the metadata says what they are.
     metadata : Mapping of str to str, optional
 
     Raises
@@ -170,6 +190,10 @@ def write_safetensors(path, tensors, metadata=None):
     Tensor('bias', F32, (3,))
     """
     path = Path(path)
+    blocks = {name: [value.dtype, list(value.shape)] for name, value in tensors.items() if isinstance(value, Tensor) and value.is_block_type}
+    if blocks:
+        metadata = {**(metadata or {}), BLOCKS_KEY: json.dumps(blocks)}
+        tensors = {name: _as_bytes(value) if name in blocks else value for name, value in tensors.items()}
     stored = {name: _storable(path, name, value) for name, value in tensors.items()}
     # Wide types first keeps every tensor aligned to its own size without gaps, which the format forbids.
     order = sorted(stored, key=lambda name: -PLAIN_TYPES[stored[name][0]].itemsize)
@@ -197,13 +221,19 @@ def write_safetensors(path, tensors, metadata=None):
         temporary.unlink(missing_ok=True)
 
 
+def _as_bytes(tensor):
+    """A tensor of GGUF blocks as bytes, a row of blocks in each row."""
+    row = stored_bytes(tensor.dtype, tensor.shape[-1:])
+    return Tensor(tensor.name, "U8", (*tensor.shape[:-1], row), tensor.raw, tensor.release)
+
+
 def _storable(path, name, value):
     """(dtype, shape, function that gives the bytes) of a tensor to be written."""
     if not isinstance(name, str) or name == "__metadata__":
         raise FormatError(f"{path}: {name!r} cannot be the name of a tensor")
     if isinstance(value, Tensor):
         if value.dtype not in PLAIN_TYPES:
-            raise FormatError(f"{path}: tensor {name!r} is {value.dtype}; safetensors holds plain types only, convert it first")
+            raise FormatError(f"{path}: tensor {name!r} is {value.dtype}, which safetensors does not hold")
         return value.dtype, value.shape, value.raw
     array = np.asarray(value)
     dtype = NAME_OF_NUMPY.get(array.dtype.newbyteorder("<"))
