@@ -2,13 +2,15 @@
 
 from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.dict cimport PyDict_GetItem
-from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
-from libc.stdint cimport int32_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memset
 
 from cygnet._core._lane cimport Lane, Workspace, cyg_ids
+
+from json import loads
 
 from cygnet.errors import TokenizerError
 
@@ -20,27 +22,84 @@ RULES = {
 CUTS = {"each_number": CYG_CUT_EACH_NUMBER, "three_numbers": CYG_CUT_THREE_NUMBERS, "number_run": CYG_CUT_NUMBER_RUN, "cjk": CYG_CUT_CJK}
 
 
+def cut_merges(bytes json):
+    """Bytes of a tokenizer.json without its merges (an empty list in their place), and those of the merges; None where there are none."""
+    cdef size_t begin = 0, end = 0
+    if not cyg_json_find_merges(<const uint8_t *> PyBytes_AS_STRING(json), len(json), &begin, &end):
+        return None
+    return json[:begin] + b"[]" + json[end:], json[begin:end]
+
+
+cdef class Bpe
+
+
 cdef class Merges:
-    """Merge rules by id: left, right and what they become, in order of rank."""
+    """Merge rules by id: left, right and what they become, in order of rank.
+
+    Parameters
+    ----------
+    vocab : dict of str -> int
+    merges : list or bytes
+        Each "left right" or [left, right]; bytes are the JSON text of such a list.
+    prefix : str
+        What the merged token drops from the beginning of its right part.
+    where : str
+        Path in the file, for error messages.
+    """
 
     cdef int32_t *data
     cdef readonly Py_ssize_t count
 
-    def __init__(self, dict vocab, list merges, size_t prefix_length, str where):
-        """Looks up each merge, "left right" or [left, right]; the merged token drops prefix_length characters of its right part."""
+    def __init__(self, dict vocab, object merges, str prefix, str where):
+        if type(merges) is bytes:
+            if self.read(vocab, merges, len(prefix.encode())):
+                return
+            try:
+                merges = loads(merges)
+            except (ValueError, RecursionError) as error:
+                raise TokenizerError(f"{where} is no valid JSON: {error}") from None
+        self.look_up(vocab, merges, len(prefix), where)
+
+    cdef bint read(self, dict vocab, bytes json, size_t prefix_size) except -1:
+        """Reads JSON text directly; False where anything is wrong with it, which the slow way then names."""
+        cdef Bpe tokens = Bpe.__new__(Bpe)
+        cdef const uint8_t *text = <const uint8_t *> PyBytes_AS_STRING(json)
+        cdef size_t length = len(json)
+        cdef size_t capacity = json.count(b",") + 1
+        cdef int64_t found
+        self.reserve(capacity)
+        tokens.vocab = vocab
+        if cyg_bpe_init(&tokens.c, 0, len(vocab)):
+            raise MemoryError
+        tokens.add_tokens(None)
+        with nogil:
+            found = cyg_json_read_merges(&tokens.c, text, length, prefix_size, self.data, capacity)
+        if not 0 <= found <= CYG_BPE_MAX_MERGES:
+            return False
+        self.count = found
+        self.data = <int32_t *> PyMem_Realloc(self.data, (3 * found + 1) * sizeof(int32_t))
+        return True
+
+    cdef int reserve(self, size_t count) except -1:
+        PyMem_Free(self.data)
+        self.data = <int32_t *> PyMem_Malloc((3 * count + 1) * sizeof(int32_t))
+        if self.data == NULL:
+            raise MemoryError
+        return 0
+
+    cdef int look_up(self, dict vocab, list merges, size_t prefix_length, str where) except -1:
         cdef Py_ssize_t i
         cdef str left, right
         if len(merges) > CYG_BPE_MAX_MERGES:
             raise TokenizerError(f"{where} holds {len(merges)} merges; at most {CYG_BPE_MAX_MERGES} can be used")
         self.count = len(merges)
-        self.data = <int32_t *> PyMem_Malloc((3 * self.count + 1) * sizeof(int32_t))
-        if self.data == NULL:
-            raise MemoryError
+        self.reserve(self.count)
         for i in range(self.count):
             left, right = parts_of(merges[i], where, i)
             self.data[3 * i] = self.find(vocab, left, where, i)
             self.data[3 * i + 1] = self.find(vocab, right, where, i)
             self.data[3 * i + 2] = self.find(vocab, left + right[prefix_length:] if prefix_length else left + right, where, i)
+        return 0
 
     cdef int32_t find(self, dict vocab, str token, str where, Py_ssize_t i) except -1:
         cdef void *found = <void *> PyDict_GetItem(vocab, token)

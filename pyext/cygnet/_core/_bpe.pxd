@@ -1,4 +1,4 @@
-from libc.stdint cimport int32_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
 from cygnet._core._lane cimport Lane, Workspace, cyg_ids
 
@@ -90,3 +90,8 @@ cdef extern from "bpe_text.h" nogil:
     void cyg_text_space_free(cyg_text_space *space)
     int cyg_bpe_encode_text(const cyg_bpe *bpe, const cyg_text_rule *rule, cyg_bpe_space *cache, cyg_text_space *space, const uint8_t *text,
                             size_t length, int first, cyg_ids *ids)
+
+
+cdef extern from "bpe_json.h" nogil:
+    int cyg_json_find_merges(const uint8_t *json, size_t length, size_t *begin, size_t *end)
+    int64_t cyg_json_read_merges(const cyg_bpe *vocab, const uint8_t *json, size_t length, size_t prefix, int32_t *out, size_t capacity)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import regex
 
@@ -61,12 +62,14 @@ class Matcher:
         for pattern, token in patterns:
             if pattern:
                 self.tokens.setdefault(pattern, token)
-        longest_first = sorted(self.tokens, key=len, reverse=True)
-        self.find = regex.compile("|".join(map(regex.escape, longest_first))) if longest_first else None
+
+    @cached_property
+    def find(self) -> regex.Pattern:
+        return regex.compile("|".join(map(regex.escape, sorted(self.tokens, key=len, reverse=True))))
 
     def split(self, text: str, is_literal: Callable[[int, int], bool] | None = None) -> list[tuple[int, int, AddedToken | None]]:
         """The text cut at added tokens; a mark whose range is literal is text."""
-        if self.find is None:
+        if not self.tokens:
             return [(0, len(text), None)]
         out: list[tuple[int, int, AddedToken | None]] = []
         done = 0

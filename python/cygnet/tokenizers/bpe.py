@@ -28,8 +28,8 @@ class BPE:
     Parameters
     ----------
     vocab : dict of str -> int
-    merges : list
-        "left right" or [left, right], the most important first.
+    merges : list or bytes
+        "left right" or [left, right], the most important first; bytes are JSON text of such a list.
     unk_token : str, optional
         For characters outside the vocabulary; None drops them.
     continuing_subword_prefix : str
@@ -54,7 +54,7 @@ class BPE:
     def __init__(
         self,
         vocab: dict[str, int],
-        merges: list,
+        merges: list | bytes,
         *,
         unk_token: str | None = None,
         continuing_subword_prefix: str = "",
@@ -76,7 +76,7 @@ class BPE:
         self.suffix = end_of_word_suffix
         self.unk_token = unk_token
         self.options = {"fuse_unk": fuse_unk, "byte_fallback": byte_fallback, "ignore_merges": ignore_merges}
-        self.merges = Merges(vocab, merges, len(continuing_subword_prefix), f"{where}.merges")
+        self.merges = Merges(vocab, merges, continuing_subword_prefix, f"{where}.merges")
         self.where = where
         self._core: Bpe | None = None
 
@@ -156,7 +156,7 @@ def from_fields(fields: Fields) -> BPE:
         raise TokenizerError(f"{fields.where}.dropout is {dropout}: merges left out at random are for training; set it to null")
     return BPE(
         read_vocab(fields.get("vocab", dict), f"{fields.where}.vocab"),
-        fields.get("merges", list),
+        fields.get("merges", (list, bytes)),
         unk_token=fields.string("unk_token", None),
         continuing_subword_prefix=fields.string("continuing_subword_prefix", ""),
         end_of_word_suffix=fields.string("end_of_word_suffix", ""),

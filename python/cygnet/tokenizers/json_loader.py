@@ -8,6 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from cygnet._core._bpe import cut_merges
 from cygnet.errors import TokenizerError
 from cygnet.tokenizers import json_stages
 from cygnet.tokenizers.added_tokens import AddedToken, id_for_new_token
@@ -33,10 +34,13 @@ def tokenizer_from_text(text: str | bytes, where: str = "tokenizer.json") -> Tok
     TokenizerError
         Where the text is no JSON, or the document is damaged or names something unknown.
     """
+    parts = cut_merges(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text)
     try:
-        document = json.loads(text)
+        document = json.loads(parts[0] if parts else text)
     except (ValueError, RecursionError) as error:
         raise TokenizerError(f"{where} is no valid JSON: {error}") from None
+    if parts and document["model"]["merges"] == []:
+        document["model"]["merges"] = parts[1]
     return tokenizer_from_document(document, where)
 
 

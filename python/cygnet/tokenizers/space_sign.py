@@ -57,4 +57,6 @@ def _normalizer_rule(normalizer: Normalizer | None) -> SpaceSign | None:
 
 def _never_splits(stage: PreTokenizer, rule: SpaceSign) -> bool:
     """Whether a stage leaves the text whole: a split at spaces, when none is left."""
-    return isinstance(stage, Split) and stage.pattern.pattern in (" ", r"\ ") and rule.replace_spaces and not (stage.invert and stage.behaviour == "Removed")
+    if not isinstance(stage, Split) or (stage.invert and stage.behaviour == "Removed"):
+        return False
+    return rule.replace_spaces and stage.pattern.pattern in (" ", r"\ ")
