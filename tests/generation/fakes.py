@@ -160,7 +160,7 @@ class HashEngine(FakeEngine):
         self.seed, self.scale = seed, scale
 
     def logits(self, ids, source):
-        state = hash((self.seed, source.ids if source else None, tuple(int(token) for token in ids))) % 2**32
+        state = hash((self.seed, source.ids if source else (), tuple(int(token) for token in ids))) % 2**32
         return np.random.default_rng(state).standard_normal(self.vocab_size).astype(np.float32) * self.scale
 
 

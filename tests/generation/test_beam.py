@@ -161,8 +161,8 @@ def test_text_and_stop_strings():
     options = {"num_beams": 2, "max_new_tokens": 5, "decoder": lambda: Letters(strings)}
     [whole] = search(HashEngine(), **options)
     assert whole.text == "".join(strings[i] for i in whole.ids) and whole.finish_reason == "length"
-    [cut] = search(HashEngine(), stop=whole.text[2], **options)
-    assert (cut.ids, cut.text, cut.finish_reason, cut.stop) == (whole.ids, whole.text[:2], "stop", whole.text[2])
+    [cut] = search(HashEngine(), stop=whole.text[1:3], **options)
+    assert (cut.ids, cut.text, cut.finish_reason, cut.stop) == (whole.ids, whole.text[:1], "stop", whole.text[1:3])
 
 
 def test_encoder_decoder():

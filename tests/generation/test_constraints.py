@@ -167,6 +167,35 @@ def test_bad_patterns_grammars_and_constraints(vocabulary):
         Vocabulary(TOKENS, [])
 
 
+def test_options_are_compiled_once_by_the_scheduler(vocabulary):
+    made = []
+
+    def make():
+        made.append(1)
+        return vocabulary
+
+    scheduler = Scheduler(HashEngine(vocab_size=270), vocabulary=make)
+    for options in ({"regex": "[0-9]{2}"}, {"json_schema": {"type": "boolean"}}, {"grammar": 'start: "yes" | "no"'}):
+        options = GenerationOptions.create(None, eos_token_id=END, max_new_tokens=20, **options)
+        [found] = scheduler.submit(Request([65], options, Utf8)).result()
+        assert re.fullmatch("[0-9]{2}|true|false|yes|no", found.text)
+    assert made == [1]
+    with pytest.raises(OptionError, match="cannot be enforced"):
+        scheduler.submit(Request([65], GenerationOptions(regex="(")))
+    scheduler.close()
+    assert vocabulary.regex("a+") is vocabulary.regex("a+")
+
+
+def test_structure_options_need_a_vocabulary_and_exclude_each_other():
+    scheduler = Scheduler(HashEngine())
+    with pytest.raises(OptionError, match="tokenizer"):
+        scheduler.submit(Request([1], GenerationOptions(regex="a")))
+    scheduler.close()
+    for options in ({"regex": "a", "grammar": "b"}, {"json_schema": 3}, {"regex": b"a"}, {"json_schema": {}, "num_beams": 2}):
+        with pytest.raises(OptionError):
+            GenerationOptions(**options)
+
+
 def test_any_json(vocabulary, scheduler):
     for schema in (True, {}, '{"type": ["null", "boolean"]}'):
         assert vocabulary.json_schema(schema).start().finished is False

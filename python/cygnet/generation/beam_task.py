@@ -83,7 +83,7 @@ class BeamTask:
             self._finish()
 
     def _advance_group(self, number: int, rows: np.ndarray, chosen: list[int], penalty: float) -> list[int]:
-        """One step of one group; returns the tokens that it goes on with."""
+        """One step of one group; returns the tokens that it has chosen."""
         group = self._groups[number]
         for row in rows:
             log_softmax_row(row)
@@ -102,9 +102,11 @@ class BeamTask:
             value, top = top_logprobs(raw[beam], token, wanted)
             return TokenLogprob(token, value, tuple(top)), group.running[beam].trail
 
+        length = len(group.running[0].ids) + 1
         parents = group.advance(rows, trail)
         self._sequences[number] = _reordered(self._sequences[number], parents)
-        return [beam.ids[-1] for beam in group.running]
+        # At the last step nothing runs on, and what fills the length counts as chosen.
+        return [beam.ids[-1] for beam in group.running or group.finished if len(beam.ids) == length]
 
     def _rewrite(self, row: np.ndarray, beam: Hypothesis) -> None:
         history = None

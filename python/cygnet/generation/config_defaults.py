@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from cygnet.errors import OptionError
-from cygnet.generation.options import ALIASES, SAMPLING_FILTERS, GenerationOptions
+from cygnet.generation.options import ALIASES, SAMPLING_FILTERS, STRUCTURES, GenerationOptions
 
 _log = logging.getLogger("cygnet")
 
@@ -36,7 +36,7 @@ _ELSEWHERE = frozenset(
     "remove_invalid_values renormalize_logits trust_remote_code generation_kwargs".split()
 )
 
-_OWN_FIELDS = frozenset(field.name for field in fields(GenerationOptions)) - {"stop", "stop_when", "allowed_tokens", "constraint", "speculation"}
+_OWN_FIELDS = frozenset(field.name for field in fields(GenerationOptions)) - {"stop", "stop_when", "allowed_tokens", "speculation", *STRUCTURES}
 
 # What transformers writes for "not set".
 _UNSET_MAX_LENGTH = 20

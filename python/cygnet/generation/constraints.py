@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, lru_cache
 from typing import Any, Protocol
 
 import numpy as np
 
 from cygnet._core._processors import apply_bitmask
 from cygnet.errors import DecodingError, MissingDependency, OptionError
+from cygnet.generation.options import GenerationOptions
 
 # Between the parts of a JSON text: nothing, one space, or a line break with its indentation.
 WHITE_SPACE = r"( |\n[ \t]{0,20})"
@@ -79,6 +81,7 @@ class Vocabulary:
         self.end_ids = tuple(end_ids)
         self.special_ids = sorted({*special_ids, *end_ids})
         self._encode = encode
+        self._grammar = lru_cache(maxsize=32)(lambda kind, source: Grammar(self, kind, source))
 
     @cached_property
     def compiled(self) -> Any:
@@ -102,7 +105,7 @@ class Vocabulary:
             schema = {}
         _check_schema(schema, "#")
         overrides = {"lenient": False, "whitespace_pattern": WHITE_SPACE}
-        return Grammar(self, "JSON schema", self._library.LLMatcher.grammar_from_json_schema(dict(schema), overrides=overrides))
+        return self._grammar("JSON schema", self._library.LLMatcher.grammar_from_json_schema(dict(schema), overrides=overrides))
 
     def regex(self, pattern: str) -> Grammar:
         """Answers that a regular expression matches whole (Rust syntax: no look-around or back-references).
@@ -112,7 +115,7 @@ class Vocabulary:
         OptionError
             For a pattern that cannot be compiled.
         """
-        return Grammar(self, "regular expression", self._library.LLMatcher.grammar_from_regex(pattern))
+        return self._grammar("regular expression", self._library.LLMatcher.grammar_from_regex(pattern))
 
     def grammar(self, text: str) -> Grammar:
         """Answers that a grammar in the Lark syntax of llguidance derives from its rule `start`.
@@ -122,7 +125,7 @@ class Vocabulary:
         OptionError
             For a grammar that cannot be compiled.
         """
-        return Grammar(self, "grammar", self._library.LLMatcher.grammar_from_lark(text))
+        return self._grammar("grammar", self._library.LLMatcher.grammar_from_lark(text))
 
 
 class Grammar:
@@ -149,6 +152,28 @@ class Grammar:
 
     def start(self) -> GrammarState:
         return GrammarState(self._matcher.deep_copy(), self._words)
+
+
+def constrained(options: GenerationOptions, vocabulary: Callable[[], Vocabulary] | None) -> GenerationOptions:
+    """Options whose json_schema, regex or grammar has become a compiled constraint.
+
+    Parameters
+    ----------
+    options : GenerationOptions
+    vocabulary : function or None
+        Makes the model's Vocabulary.
+
+    Raises
+    ------
+    OptionError
+        If it cannot be enforced, or the model has no vocabulary.
+    """
+    kind = next((kind for kind in ("json_schema", "regex", "grammar") if getattr(options, kind) is not None), None)
+    if kind is None:
+        return options
+    if vocabulary is None:
+        raise OptionError(f"{kind} needs a model with a tokenizer")
+    return replace(options, **{kind: None}, constraint=getattr(vocabulary(), kind)(getattr(options, kind)))
 
 
 class GrammarState:

@@ -57,6 +57,19 @@ def function(name: str, value: object) -> object:
     return value
 
 
+def text(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise refuse(name, value, "a string")
+    return value
+
+
+def json_schema(name: str, value: object) -> object:
+    """A schema as an object, as its JSON text, or True for any JSON; its content is checked when it is compiled."""
+    if not isinstance(value, (str, Mapping)) and value is not True:
+        raise refuse(name, value, "a JSON schema: a dict, JSON text, or True for any JSON")
+    return value
+
+
 def constraint(name: str, value: object) -> object:
     if not callable(getattr(value, "start", None)):
         raise refuse(name, value, "a constraint of cygnet.generation.constraints")

@@ -19,6 +19,9 @@ DEFAULT_NEW_TOKENS = 256
 # Any of these asks for sampling when temperature and do_sample are left out.
 SAMPLING_FILTERS = ("top_k", "top_p", "min_p", "typical_p", "epsilon_cutoff", "eta_cutoff")
 
+# What an answer must look like; at most one of them.
+STRUCTURES = ("json_schema", "regex", "grammar", "constraint")
+
 ALIASES = {
     "n": "num_return_sequences",
     "eos_token_id": "eos_token_ids",
@@ -65,6 +68,9 @@ _CHECKS: dict[str, check.Check] = {
     "forced_eos": check.token_ids,
     "prefix_ids": check.token_ids,
     "allowed_tokens": check.optional(check.function),
+    "json_schema": check.optional(check.json_schema),
+    "regex": check.optional(check.text),
+    "grammar": check.optional(check.text),
     "constraint": check.optional(check.constraint),
     "logprobs": check.optional(check.integer(0)),
     "speculation": check.optional(check.one_of("prompt-lookup", "draft-model")),
@@ -126,6 +132,9 @@ class GenerationOptions:
     forced_eos: Any = ()
     prefix_ids: Any = ()
     allowed_tokens: Callable[[list[int]], Sequence[int]] | None = None  # of all ids so far, prompt included
+    json_schema: Any = None  # a schema, True for any JSON; this, regex and grammar need a scheduler with a vocabulary
+    regex: str | None = None
+    grammar: str | None = None
     constraint: Constraint | None = None
     logprobs: int | None = None
     speculation: Literal["prompt-lookup", "draft-model"] | None = None
@@ -135,6 +144,7 @@ class GenerationOptions:
         for name, normal in _CHECKS.items():
             object.__setattr__(self, name, normal(name, getattr(self, name)))
         self._check_sampling()
+        self._check_structure()
         self._check_beams()
         self._check_lengths()
 
@@ -225,11 +235,16 @@ class GenerationOptions:
         if self.num_beams > 1 and self.sampling:
             raise OptionError(f"num_beams={self.num_beams} is a search without sampling: give temperature=0 or do_sample=False, or num_beams=1")
 
+    def _check_structure(self):
+        given = [name for name in STRUCTURES if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise OptionError(f"{' and '.join(given)} are given: an answer can follow only one of them")
+
     def _check_beams(self):
         if self.num_beams > 1:
             if self.num_return_sequences > self.num_beams:
                 raise OptionError(f"num_return_sequences={self.num_return_sequences} is more than num_beams={self.num_beams}")
-            for name in ("constraint", "speculation", "stop_when"):
+            for name in (*STRUCTURES, "speculation", "stop_when"):
                 if getattr(self, name) is not None:
                     raise OptionError(f"{name} does not go with num_beams={self.num_beams}: use num_beams=1")
         if self.num_beams % self.num_beam_groups:

@@ -12,11 +12,14 @@ import os
 import threading
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
 
 from cygnet.errors import CacheFull, Cancelled, OptionError
 from cygnet.generation.batch import run_step
 from cygnet.generation.beam_task import BeamTask
+from cygnet.generation.constraints import Vocabulary, constrained
 from cygnet.generation.engine_protocol import Engine, Source
 from cygnet.generation.handle import Handle, Ticket
 from cygnet.generation.prefix_cache import PrefixCache
@@ -57,6 +60,8 @@ class Scheduler:
         Whether computed prompts are kept for later requests that begin alike, as long as memory is not needed otherwise.
     draft : Engine or None
         A small model with the same vocabulary, for speculation="draft-model".
+    vocabulary : function or None
+        Makes the model's Vocabulary, for json_schema, regex and grammar; called once, when first needed.
 
     Raises
     ------
@@ -65,7 +70,14 @@ class Scheduler:
     """
 
     def __init__(
-        self, engine: Engine, *, chunk_tokens: int = 128, prompt_tokens: int = 512, reuse_prefixes: bool = True, draft: Engine | None = None
+        self,
+        engine: Engine,
+        *,
+        chunk_tokens: int = 128,
+        prompt_tokens: int = 512,
+        reuse_prefixes: bool = True,
+        draft: Engine | None = None,
+        vocabulary: Callable[[], Vocabulary] | None = None,
     ):
         if chunk_tokens < 1 or prompt_tokens < 1:
             raise OptionError(f"chunk_tokens={chunk_tokens} and prompt_tokens={prompt_tokens} must be at least 1")
@@ -76,6 +88,7 @@ class Scheduler:
         self._prompt_tokens = prompt_tokens
         self._cache = PrefixCache(engine, reuse_prefixes)
         self._speculate = speculator_factory(draft)
+        self._vocabulary = None if vocabulary is None else cache(vocabulary)
         self._wake = threading.Condition()
         self._thread: threading.Thread | None = None
         self._closed = False
@@ -93,6 +106,7 @@ class Scheduler:
             At once, for a request that can never run.
         """
         request.check(self.engine)
+        request = replace(request, options=constrained(request.options, self._vocabulary))
         ticket = Ticket()
         if request.options.num_beams > 1:
             task = BeamTask(request, self.engine.max_context, emit=ticket.emit)
