@@ -18,6 +18,8 @@
 
 #define DOT_FLIP 0
 #define DOT_STEPS UNROLL
+#define DOT_ORIGIN 12582912.0f /* bits of this float plus an integer below 2^22 are the bits of their sum */
+#define DOT_ORIGIN_BITS 0x4b400000
 
 typedef struct { __m512i magnitude; __mmask64 negative; } dot8_weights;
 typedef __m512i dot4_weights;
@@ -37,7 +39,7 @@ CYG_INLINE dot8_weights dot8_load(const uint8_t *w) {
 }
 CYG_INLINE dot8_sum dot8_start(int32_t q_sum) {
     (void)q_sum;
-    return _mm512_setzero_si512();
+    return _mm512_set1_epi32(DOT_ORIGIN_BITS);
 }
 CYG_INLINE dot8_sum dot8_step(dot8_sum sum, dot8_weights w, dot_codes q) {
     const __m512i signed_q = _mm512_mask_sub_epi8(q, w.negative, _mm512_setzero_si512(), q);
@@ -45,7 +47,7 @@ CYG_INLINE dot8_sum dot8_step(dot8_sum sum, dot8_weights w, dot_codes q) {
     IN_ORDER(sum);
     return sum;
 }
-CYG_INLINE vf dot8_end(dot8_sum sum) { return _mm512_cvtepi32_ps(sum); }
+CYG_INLINE vf dot8_end(dot8_sum sum) { return _mm512_castsi512_ps(sum); }
 
 CYG_INLINE void dot4_load(const uint8_t *w, dot4_weights *low, dot4_weights *high) {
     const __m512i both = _mm512_loadu_si512(w), mask = _mm512_set1_epi8(15);
@@ -62,7 +64,7 @@ CYG_INLINE dot4_sum dot4_step(dot4_sum sum, dot4_weights w, dot_codes q) {
     return sum;
 }
 CYG_INLINE vf dot4_end(dot4_sum sum, int32_t offset) {
-    return _mm512_cvtepi32_ps(_mm512_add_epi32(_mm512_madd_epi16(sum, _mm512_set1_epi16(1)), _mm512_set1_epi32(offset)));
+    return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_madd_epi16(sum, _mm512_set1_epi16(1)), _mm512_set1_epi32(DOT_ORIGIN_BITS + offset)));
 }
 
 CYG_INLINE void dot_store_codes(int8_t *q, vf codes) { _mm_storeu_si128((__m128i *)q, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(codes))); }

@@ -18,6 +18,7 @@
 
 #define DOT_FLIP 0
 #define DOT_STEPS UNROLL
+#define DOT_ORIGIN 0.0f
 
 typedef int8x16_t dot8_weights;
 typedef int8x16_t dot4_weights;

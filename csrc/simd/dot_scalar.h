@@ -17,6 +17,7 @@
 
 #define DOT_FLIP 0
 #define DOT_STEPS
+#define DOT_ORIGIN 0.0f
 
 /* Byte j of every four: bits are moved up and down again as the sign must follow. */
 CYG_INLINE vf bytes_of(const uint8_t *w, int j) {

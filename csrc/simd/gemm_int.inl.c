@@ -19,6 +19,11 @@ struct int_tile {
     int resume;  /* 0: sums start from zero; 1: from what `sums` holds */
 };
 
+/* float(sum) * scale, rounded once. Where DOT_ORIGIN is not zero sums come as DOT_ORIGIN + sum, and the fused operation takes the origin away exactly:
+   scales are float16, so that origin, 3 * 2^22 times a scale, needs no rounding. */
+CYG_INLINE vf dot_origin(vf scale) { return vf_mul(scale, vf_set1(-DOT_ORIGIN)); }
+CYG_INLINE vf dot_scaled(vf sum, vf scale, vf origin) { return DOT_ORIGIN != 0 ? vf_fma(sum, scale, origin) : vf_mul(sum, scale); }
+
 typedef void int_tile_function(const struct int_tile *tile);
 
 CYG_INLINE void i8_group(int rows, const uint8_t *w, const int8_t *q, int64_t ldq, const int32_t *q_sum, int64_t lds, vf sums[INT_ROWS][NV]) {
@@ -71,9 +76,9 @@ CYG_INLINE void int_multiply(enum cyg_weight_kind kind, int rows, const struct i
         if (kind == CYG_I8) i8_group(rows, codes, q, ldq, q_sum, lds, sums);
         else i4_group(rows, kind == CYG_I4 ? 8 : 0, codes, q, ldq, q_sum, lds, sums);
         UNROLL for (int v = 0; v < NV; v++) {
-            const vf scale = vf_load_f16(scales + v * VF);
+            const vf scale = vf_load_f16(scales + v * VF), origin = dot_origin(scale);
             UNROLL for (int r = 0; r < rows; r++)
-                acc[r][v] = vf_fma(vf_mul(sums[r][v], scale), vf_set1(tile->q_scale[r * lds + g]), acc[r][v]);
+                acc[r][v] = vf_fma(dot_scaled(sums[r][v], scale, origin), vf_set1(tile->q_scale[r * lds + g]), acc[r][v]);
             if (kind == CYG_I4M) {
                 const vf minimum = vf_load_f16(scales + NR + v * VF);
                 UNROLL for (int r = 0; r < rows; r++)

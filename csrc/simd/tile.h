@@ -6,12 +6,13 @@
      F32_DEPTH           steps of k, and INT_DEPTH groups, in the block of a panel that stays in the first-level cache
      F32_SIDE(rows)      panels side by side when there are few rows, at most F32_WIDE
      DOT_FLIP            what eight-bit codes are xor-ed with in a panel
+     DOT_ORIGIN          what sums of a group start from where that saves their conversion to float, else 0
      DOT_STEPS           UNROLL where the steps of a group should be unrolled
 
      dot_codes_of(q)         four activation codes, for every lane
      dot8_load(w)            four eight-bit weights a lane; dot4_load(w, &low, &high): two times four four-bit weights a lane
      dot8_start, dot4_start  the sum of a group before its first step; dot8_step, dot4_step: four more products a lane
-     dot8_end, dot4_end      the exact sum as float
+     dot8_end, dot4_end      the exact sum as float, DOT_ORIGIN added
      dot_store_codes(q, v)   VF whole numbers as int8
 
    An integer sum of a group is sum(q * w) for eight bits and sum(q * w) + offset for four; the start takes the sum of q, or the offset, and the end
