@@ -197,9 +197,9 @@ class WordPiece(DecoderBase):
         self.cleanup = cleanup
 
     def stage(self) -> Stage:
-        return _PerToken(self._token)
+        return _PerToken(self.token)
 
-    def _token(self, index: int, token: str) -> str:
+    def token(self, index: int, token: str) -> str:
         if index:
             token = token[len(self.prefix) :] if token.startswith(self.prefix) else " " + token
         return clean_up_spaces(token) if self.cleanup else token
@@ -213,7 +213,10 @@ class Metaspace(DecoderBase):
         self.prepended = prepend_scheme != "never"
 
     def stage(self) -> Stage:
-        return _PerToken(lambda index, token: token.replace(self.replacement, "" if index == 0 and self.prepended else " "))
+        return _PerToken(self.token)
+
+    def token(self, index: int, token: str) -> str:
+        return token.replace(self.replacement, "" if index == 0 and self.prepended else " ")
 
 
 class BPEDecoder(DecoderBase):
@@ -282,9 +285,9 @@ class Replace(DecoderBase):
         self.content = content
 
     def stage(self) -> Stage:
-        return _PerToken(lambda _, token: self.replace(token))
+        return _PerToken(self.token)
 
-    def replace(self, token: str) -> str:
+    def token(self, index: int, token: str) -> str:
         if isinstance(self.pattern, str):
             return token.replace(self.pattern, self.content) if self.pattern else token
         return self.pattern.sub(lambda _: self.content, token)
@@ -322,9 +325,9 @@ class Strip(DecoderBase):
         self.stop = stop
 
     def stage(self) -> Stage:
-        return _PerToken(lambda _, token: self.strip(token))
+        return _PerToken(self.token)
 
-    def strip(self, token: str) -> str:
+    def token(self, index: int, token: str) -> str:
         left = min(self.start, len(token) - len(token.lstrip(self.content)))
         token = token[left:]
         right = min(self.stop, len(token) - len(token.rstrip(self.content)))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from cygnet._core._decode import DecodeTable
 from cygnet.tokenizers.added_tokens import AddedToken, AddedVocabulary
 from cygnet.tokenizers.components import Decoder, Model, Normalizer, PostProcessor, PreTokenizer
+from cygnet.tokenizers.decode_table import decode_table
 from cygnet.tokenizers.encoding import Encoding, Part
 from cygnet.tokenizers.pipeline import Pipeline
 from cygnet.tokenizers.postprocessors import Plain
@@ -232,8 +235,12 @@ class Tokenizer:
         clean_up : bool, optional
             Take out the spaces before punctuation that English word tokenizers leave; default: as the tokenizer's settings say.
         """
-        tokens = self._tokens_of(ids, skip_special_tokens)
-        text = self.decoder.decode(tokens) if self.decoder else " ".join(tokens)
+        numbers = ids if type(ids) is list else [int(i) for i in ids]
+        table = self._decode_table
+        if table is not None:
+            text = table.decode(numbers, skip_special_tokens)
+        else:
+            text = self.decoder.decode(self._tokens_of(numbers, skip_special_tokens))
         if clean_up is None:
             clean_up = bool(self.settings.get("clean_up_tokenization_spaces"))
         if clean_up:
@@ -241,6 +248,10 @@ class Tokenizer:
 
             return clean_up_spaces(text)
         return text
+
+    @cached_property
+    def _decode_table(self) -> DecodeTable | None:
+        return decode_table(self.decoder, self.id_to_token, self.added.special_contents)
 
     def decode_batch(self, batch: Iterable[Iterable[int]], skip_special_tokens: bool = True, clean_up: bool | None = None) -> list[str]:
         """decode() of every list of ids."""
@@ -250,14 +261,9 @@ class Tokenizer:
         """A decoder that takes one id at a time; its pieces join to decode(all ids, clean_up=False)."""
         return StreamDecoder(self, skip_special_tokens)
 
-    def _tokens_of(self, ids: Iterable[int], skip_special_tokens: bool) -> list[str]:
-        tokens = [self.id_to_token(int(i)) for i in ids]
-        if skip_special_tokens:
-            special = self.added.special_contents
-            if getattr(self.decoder, "keeps_hidden", False):
-                return ["" if t in special else t for t in tokens if t is not None]
-            return [t for t in tokens if t is not None and t not in special]
-        return [t for t in tokens if t is not None]
+    def _tokens_of(self, ids: list[int], skip_special_tokens: bool) -> list[str]:
+        hidden = self.added.special_contents if skip_special_tokens else ()
+        return [t for t in map(self.id_to_token, ids) if t is not None and t not in hidden]
 
     # Vocabulary
 
