@@ -411,6 +411,27 @@ static int begin_bytes(const cyg_bpe *bpe, cyg_bpe_scratch *s, const uint8_t *pi
     return 1;
 }
 
+static int scratch_for(const cyg_bpe *bpe, cyg_bpe_scratch *s, size_t length)
+{
+    size_t affixes = bpe->affix_size[0] + bpe->affix_size[1];
+    return length > INT32_MAX / (affixes + 1) ? -1 : scratch_reserve(s, length * (affixes + 1));
+}
+
+static uint32_t first_symbols(const cyg_bpe *bpe, cyg_bpe_scratch *s, const uint8_t *piece, size_t length)
+{
+    return (uint32_t)(bpe->byte_level ? byte_symbols(bpe, s, piece, length) : char_symbols(bpe, s, piece, length));
+}
+
+int cyg_bpe_symbols(const cyg_bpe *bpe, cyg_bpe_scratch *s, const uint8_t *piece, size_t length, cyg_ids *ids)
+{
+    if (scratch_for(bpe, s, length)) return -1;
+    uint32_t n = first_symbols(bpe, s, piece, length);
+    if (cyg_ids_reserve(ids, n)) return -1;
+    memcpy(ids->data + ids->size, s->id, n * sizeof *s->id);
+    ids->size += n;
+    return 0;
+}
+
 int cyg_bpe_piece(const cyg_bpe *bpe, cyg_bpe_scratch *s, const uint8_t *piece, size_t length, cyg_ids *ids, cyg_ids *sizes)
 {
     if (!length) return 0;
@@ -418,15 +439,14 @@ int cyg_bpe_piece(const cyg_bpe *bpe, cyg_bpe_scratch *s, const uint8_t *piece, 
         int32_t id = cyg_bpe_find_token(bpe, piece, length);
         if (id >= 0) return cyg_ids_push(ids, id) || (sizes && cyg_ids_push(sizes, (int32_t)length)) ? -1 : 0;
     }
-    size_t affixes = bpe->affix_size[0] + bpe->affix_size[1];
-    if (length > INT32_MAX / (affixes + 1) || scratch_reserve(s, length * (affixes + 1))) return -1;
+    if (scratch_for(bpe, s, length)) return -1;
     int32_t key[FEW];
     uint32_t n = (uint32_t)length;
     if (bpe->byte_level && length <= FEW && begin_bytes(bpe, s, piece, length, key)) {
         merge_few(bpe, s, key, n);
         return write_out(s, n, ids, sizes);
     }
-    n = (uint32_t)(bpe->byte_level ? byte_symbols(bpe, s, piece, length) : char_symbols(bpe, s, piece, length));
+    n = first_symbols(bpe, s, piece, length);
     if (n <= FEW) {
         for (uint32_t i = 0; i < n; i++) key[i] = i + 1 < n ? pair_key(bpe, s->id[i], s->id[i + 1], i) : NO_KEY;
         merge_few(bpe, s, key, n);

@@ -80,6 +80,8 @@ static inline int cyg_bpe_are_neighbours(const cyg_bpe *bpe, uint32_t a, uint32_
 
 /* Appends the ids of one piece and, where `sizes` is given, the bytes each stands for. Returns 0, or -1 when memory is out. */
 int cyg_bpe_piece(const cyg_bpe *bpe, cyg_bpe_scratch *scratch, const uint8_t *piece, size_t length, cyg_ids *ids, cyg_ids *sizes);
+/* Appends the ids of a piece's symbols before any merge. Returns 0, or -1 when memory is out. */
+int cyg_bpe_symbols(const cyg_bpe *bpe, cyg_bpe_scratch *scratch, const uint8_t *piece, size_t length, cyg_ids *ids);
 void cyg_bpe_scratch_free(cyg_bpe_scratch *scratch);
 
 #endif

@@ -274,6 +274,17 @@ cdef class Bpe:
             free(ids.data)
             free(sizes.data)
 
+    def symbols(self, bytes word):
+        """Ids of a word's symbols before any merge."""
+        cdef cyg_ids ids
+        memset(&ids, 0, sizeof(ids))
+        try:
+            if cyg_bpe_symbols(&self.c, &self.scratch, <const uint8_t *> PyBytes_AS_STRING(word), len(word), &ids):
+                raise MemoryError
+            return [ids.data[i] for i in range(ids.size)]
+        finally:
+            free(ids.data)
+
     def rank(self, int32_t left, int32_t right):
         """(rank, merged id) of a pair, or None."""
         cdef uint32_t rank = cyg_bpe_rank(&self.c, left, right)

@@ -60,6 +60,7 @@ cdef extern from "bpe.h" nogil:
     int cyg_bpe_add_neighbours(cyg_bpe *bpe, const uint8_t *token, size_t size)
     int cyg_bpe_add_char(cyg_bpe *bpe, unsigned variant, uint32_t code_point, int32_t id)
     int cyg_bpe_piece(const cyg_bpe *bpe, cyg_bpe_scratch *scratch, const uint8_t *piece, size_t length, cyg_ids *ids, cyg_ids *sizes)
+    int cyg_bpe_symbols(const cyg_bpe *bpe, cyg_bpe_scratch *scratch, const uint8_t *piece, size_t length, cyg_ids *ids)
     void cyg_bpe_scratch_free(cyg_bpe_scratch *scratch)
 
 

@@ -2,8 +2,10 @@
 
 from cygnet.tokenizers.added_tokens import AddedToken
 from cygnet.tokenizers.encoding import Encoding
+from cygnet.tokenizers.explain import explain
 from cygnet.tokenizers.streaming import StreamDecoder
 from cygnet.tokenizers.tokenizer import Tokenizer
+from cygnet.tokenizers.trainer import train_bpe
 from cygnet.tokenizers.truncation import Padding, Truncation
 
-__all__ = ["AddedToken", "Encoding", "Padding", "StreamDecoder", "Tokenizer", "Truncation"]
+__all__ = ["AddedToken", "Encoding", "Padding", "StreamDecoder", "Tokenizer", "Truncation", "explain", "train_bpe"]

@@ -114,6 +114,11 @@ class BPE:
             return _in_place(ids, sizes)
         return _by_characters(ids, sizes, text)
 
+    def symbols(self, text: str) -> list[int]:
+        """Ids of a word's symbols before any merge."""
+        core = self.core()
+        return core.symbols(to_bytes(text) if core.byte_level else text.encode())
+
     def token_to_id(self, token: str) -> int | None:
         return self.vocab.get(token)
 
