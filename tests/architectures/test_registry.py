@@ -92,6 +92,13 @@ def test_failed_load_closes_its_files(tmp_path, monkeypatch):
         {"partial_rotary_factor": 2.0},
         {"hidden_act": 7},
         {"layer_types": 3, "model_type": "mistral"},
+        {"model_type": ["llama"]},
+        {"architectures": 7},
+        {"architectures": [7]},
+        {"eos_token_id": "</s>"},
+        {"sliding_window": "x", "model_type": "mistral"},
+        {"num_attention_heads": 10**9},
+        {"num_key_value_heads": [1]},
     ],
     ids=str,
 )

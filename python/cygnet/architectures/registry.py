@@ -93,7 +93,7 @@ class LoadedSpec:
 
 def family_of(model_type):
     """The Family of a model_type; UnsupportedModel lists the known ones."""
-    if model_type not in FAMILIES:
+    if not isinstance(model_type, str) or model_type not in FAMILIES:
         raise UnsupportedModel(f"model_type {model_type!r} is not supported; known are {', '.join(sorted(FAMILIES))}")
     module, _, name = FAMILIES[model_type].partition(":")
     return getattr(importlib.import_module(f"cygnet.architectures.families.{module}"), name or "FAMILY")
@@ -104,6 +104,8 @@ def task_of(family, config):
     names = config.get("architectures") or []
     if not names:
         return family.default
+    if not isinstance(names, list) or not isinstance(names[0], str):
+        raise UnsupportedModel(f"config of {config.name}: architectures = {names!r} is not a list of class names")
     suffixes = [suffix for suffix in family.classes if names[0].endswith(suffix)]
     if not suffixes:
         known = ", ".join(f"*{suffix}" for suffix in family.classes)
@@ -167,11 +169,11 @@ def _build(family, settings, source, task):
     check_counts(settings.values_by_key, settings.name)
     try:
         built = family.build(settings, source, task)
+        check_spec(built.spec)
     except (TypeError, ValueError, ArithmeticError, AttributeError, LookupError) as error:
         if isinstance(error, CygnetError):
             raise
         raise UnsupportedModel(f"config of {settings.name}: its settings do not make a model: {type(error).__name__}: {error}") from error
-    check_spec(built.spec)
     return built
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cygnet.architectures.spec import TokenIds
+from cygnet.errors import UnsupportedModel
 
 
 def token_ids(config, generation=None, *, seq2seq=False):
@@ -56,6 +57,8 @@ def labels(config, default=2):
 def _several(value):
     """Ids as a tuple; negative ones stand for none."""
     ids = value if isinstance(value, (list, tuple)) else () if value is None else (value,)
+    if not all(isinstance(token, int) for token in ids):
+        raise UnsupportedModel(f"token ids in the settings must be whole numbers, not {value!r}")
     return tuple(token for token in ids if token >= 0)
 
 

@@ -13,6 +13,8 @@ import numpy as np
 from cygnet.formats.tensor import Tensor
 from cygnet.reference.ops import layer_norm
 
+NO_ROWS = np.empty(0, np.int64)  # what a selection gives that does not fit the tensor
+
 
 class ShapeMismatch(ValueError):
     """A stored tensor that cannot have the shape the spec asks for; the message says which and why."""
@@ -139,7 +141,7 @@ def rows(select):
         (tensor,) = tensors
         tensor = reshaped(tensor, (prod(tensor.shape[:-1]), tensor.shape[-1])) if len(shape) == 2 else reshaped(tensor, (prod(tensor.shape),))
         chosen = select(tensor.shape[0]) if callable(select) else select
-        stop = chosen.stop if isinstance(chosen, slice) else int(chosen.max()) + 1
+        stop = chosen.stop if isinstance(chosen, slice) else int(chosen.max(initial=-1)) + 1
         if stop > tensor.shape[0]:
             raise ShapeMismatch(f"{tensor.name} has {tensor.shape[0]} rows, at least {stop} are needed")
         view = StoredRows(tensor, chosen)
@@ -219,6 +221,8 @@ def interleaved_pairs(heads):
     """Undo the row order in which GGUF keeps the queries and keys of LLaMA: pairs (2i, 2i + 1) back to (i, i + head_dim / 2)."""
 
     def order(total):
+        if total % (2 * heads):
+            return NO_ROWS
         head_dim = total // heads
         within = np.arange(head_dim).reshape(head_dim // 2, 2).T.ravel()
         return (np.arange(heads)[:, None] * head_dim + within).ravel()
@@ -228,4 +232,11 @@ def interleaved_pairs(heads):
 
 def heads_of(offset, size, stride):
     """Rows `offset` to `offset + size` of every group of `stride` rows: one of queries, keys, values fused head by head."""
-    return rows(lambda total: (np.arange(total // stride)[:, None] * stride + offset + np.arange(size)).ravel())
+
+    def select(total):
+        # A group that does not fit must not be spelled out: its size comes from settings and may be anything.
+        if total % stride:
+            return NO_ROWS
+        return (np.arange(total // stride)[:, None] * stride + offset + np.arange(size)).ravel()
+
+    return rows(select)

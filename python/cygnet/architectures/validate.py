@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from cygnet.architectures.spec import Rotary
+from cygnet.architectures.spec import PositionTable, Rotary
 from cygnet.errors import UnsupportedModel
 
-MAX_LAYERS, MAX_EXPERTS = 1024, 1024
-# Settings that count layers or experts, in the spellings of all families.
+MAX_LAYERS, MAX_EXPERTS, MAX_HEADS, MAX_POSITIONS = 1024, 1024, 4096, 1 << 20
+# Settings that count layers, experts or heads, in the spellings of all families.
 COUNTS = {
     **dict.fromkeys(("num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_decoder_layers"), MAX_LAYERS),
     **dict.fromkeys(("encoder_layers", "decoder_layers", "num_encoder_layers", "num_hidden_groups", "inner_group_num"), MAX_LAYERS),
     **dict.fromkeys(("num_experts", "num_local_experts"), MAX_EXPERTS),
+    **dict.fromkeys(("num_attention_heads", "n_head", "n_heads", "num_heads", "nhead"), MAX_HEADS),
+    **dict.fromkeys(("encoder_attention_heads", "decoder_attention_heads", "num_key_value_heads", "num_kv_heads"), MAX_HEADS),
 }
 
 
 def check_counts(config, name):
-    """Raise UnsupportedModel where a number of layers or experts is no number, or out of all proportion."""
+    """Raise UnsupportedModel where a number of layers, experts or heads is no number, or out of all proportion."""
     for key, most in COUNTS.items():
         value = config.get(key)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most):
@@ -25,6 +27,9 @@ def check_counts(config, name):
 def check_spec(spec):
     """Raise UnsupportedModel where parts of a spec contradict each other."""
     for stack in (spec.encoder, spec.decoder):
+        positions = stack.embedding.positions if stack else None
+        if positions is not None and positions.kind is not PositionTable.LEARNED and positions.count > MAX_POSITIONS:
+            raise UnsupportedModel(f"{spec.family}: a table of {positions.count} sinusoidal positions is too large (at most {MAX_POSITIONS})")
         for index, layer in enumerate(stack.layers if stack else ()):
             for attention in filter(None, (layer.attention, layer.cross)):
                 _check_attention(spec.family, index, attention)
