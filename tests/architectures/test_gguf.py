@@ -110,6 +110,17 @@ def test_values_that_differ_between_layers():
     assert np.array_equal(logits({}, gguf_file({**METADATA, "llama.attention.head_count_kv": np.array([1, 1])})), logits({}, gguf_file()))
 
 
+@pytest.mark.parametrize("value", ["x", -1, 0, 2.5, 10**9, [1, 2]], ids=str)
+@pytest.mark.parametrize(
+    "key", ["attention.head_count", "attention.head_count_kv", "block_count", "embedding_length", "rope.dimension_count", "expert_count"]
+)
+def test_metadata_of_any_type_and_size(key, value):
+    with pytest.raises((UnsupportedModel, WeightsError)):
+        resolve({}, gguf_file({**METADATA, f"llama.{key}": np.array(value) if isinstance(value, list) else value}))
+        # What stands for "absent" may load.
+        raise WeightsError if value == 0 or (key, value) == ("rope.dimension_count", 2.5) else AssertionError
+
+
 def test_missing_and_unused_tensors():
     weights = gguf_file(**{"blk.0.strange.weight": tensor("blk.0.strange.weight", [1.0])})
     del weights._tensors["blk.1.ffn_up.weight"]

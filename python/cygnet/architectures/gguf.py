@@ -84,7 +84,7 @@ def model_type_of(weights):
     architecture = weights.metadata.get("general.architecture")
     if architecture not in ARCHITECTURES:
         raise UnsupportedModel(f"GGUF architecture {architecture!r} is not supported; known are {', '.join(sorted(ARCHITECTURES))}")
-    if architecture == "llama" and weights.metadata.get("llama.expert_count"):
+    if architecture == "llama" and _scalar(weights.metadata.get("llama.expert_count", 0), "expert_count"):
         return "mixtral"
     return ARCHITECTURES[architecture]
 

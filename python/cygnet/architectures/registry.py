@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import json
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -150,31 +151,29 @@ def resolve(config, weights, generation=None, *, task=None, ignore_unknown_confi
     from_gguf = getattr(weights, "kind", None) == "gguf"
     model_type = gguf.model_type_of(weights) if from_gguf else config.get("model_type")
     family = family_of(model_type)
-    if from_gguf:
-        config = gguf.config_from_metadata(weights, family.gguf)
-    settings = Config(config, model_type)
     source = Source(in_torch_spelling(weights), () if from_gguf else family.prefixes)
-    task = task or task_of(family, settings)
-    built = _build(family, settings, gguf_tensors.Names(source) if from_gguf else source, task)
-    if from_gguf:
-        built = gguf_tensors.rebuild(built, source, config)
-    else:
+    with _reporting(model_type):
+        config = gguf.config_from_metadata(weights, family.gguf) if from_gguf else config
+        settings = Config(config, model_type)
+        check_counts(config, model_type)
+        built = family.build(settings, gguf_tensors.Names(source) if from_gguf else source, task or task_of(family, settings))
+        built = gguf_tensors.rebuild(built, source, config) if from_gguf else built
+        check_spec(built.spec)
+    if not from_gguf:
         settings.finish(family.ignored_settings, ignore_unknown=ignore_unknown_config)
     spec = dataclasses.replace(built.spec, tokens=token_ids(config, generation, seq2seq=built.spec.kind is ModelKind.ENCODER_DECODER))
     return LoadedSpec(spec, bind(spec, built.rows, source, built.ignored), dict(config))
 
 
-def _build(family, settings, source, task):
-    """Family.build, with settings that make no sense reported as such."""
-    check_counts(settings.values_by_key, settings.name)
+@contextmanager
+def _reporting(name):
+    """Turn the errors of settings that make no sense into UnsupportedModel."""
     try:
-        built = family.build(settings, source, task)
-        check_spec(built.spec)
+        yield
+    except CygnetError:
+        raise
     except (TypeError, ValueError, ArithmeticError, AttributeError, LookupError) as error:
-        if isinstance(error, CygnetError):
-            raise
-        raise UnsupportedModel(f"config of {settings.name}: its settings do not make a model: {type(error).__name__}: {error}") from error
-    return built
+        raise UnsupportedModel(f"config of {name}: its settings do not make a model: {type(error).__name__}: {error}") from error
 
 
 def load_spec(path, *, task=None, ignore_unknown_config=False):

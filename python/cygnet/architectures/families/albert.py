@@ -18,6 +18,7 @@ from cygnet.architectures.spec import (
     Task,
 )
 from cygnet.architectures.weights import Row
+from cygnet.errors import UnsupportedModel
 
 PARTS = {
     "attention.query": "attention.query",
@@ -35,6 +36,8 @@ HEADS = (r"predictions\..*", r"sop_classifier\..*", r"pooler\..*", r"classifier\
 def shared_layers(config):
     """For each layer that is run, whose weights it uses: groups of consecutive layers, each with one or more inner layers."""
     count, groups, inner = config["num_hidden_layers"], config.get("num_hidden_groups", 1), config.get("inner_group_num", 1)
+    if min(groups, inner) < 1:
+        raise UnsupportedModel(f"config of {config.name}: {groups} groups of {inner} layers hold no weights")
     return tuple(layer * groups // count * inner + step for layer in range(count) for step in range(inner)), groups, inner
 
 
