@@ -32,11 +32,8 @@ CYG_INLINE vf vf_min(vf a, vf b) { return _mm256_min_ps(a, b); }
 CYG_INLINE vf vf_abs(vf a) { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
 CYG_INLINE vf vf_copysign(vf a, vf b) { return _mm256_or_ps(vf_abs(a), _mm256_and_ps(b, _mm256_set1_ps(-0.0f))); }
 CYG_INLINE vf vf_round(vf a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
-CYG_INLINE vf vf_ldexp(vf a, vf n) {
-    /* In two steps, so that both powers are normal numbers for every n in -252..254. */
-    __m256i whole = _mm256_cvtps_epi32(n), half = _mm256_srai_epi32(whole, 1), one = _mm256_set1_epi32(127);
-    __m256i first = _mm256_slli_epi32(_mm256_add_epi32(half, one), 23), second = _mm256_slli_epi32(_mm256_add_epi32(_mm256_sub_epi32(whole, half), one), 23);
-    return vf_mul(vf_mul(a, _mm256_castsi256_ps(first)), _mm256_castsi256_ps(second));
+CYG_INLINE vf vf_ldexp(vf a, vf n) { /* 2 a * 2^(n - 1): the power is a normal number up to n = 128 */
+    return vf_mul(vf_add(a, a), _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(126)), 23)));
 }
 
 CYG_INLINE vm vf_lt(vf a, vf b) { return _mm256_cmp_ps(a, b, _CMP_LT_OQ); }

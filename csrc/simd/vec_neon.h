@@ -40,11 +40,8 @@ CYG_INLINE vf vf_min(vf a, vf b) { return vbslq_f32(vcltq_f32(a, b), a, b); }
 CYG_INLINE vf vf_abs(vf a) { return vabsq_f32(a); }
 CYG_INLINE vf vf_copysign(vf a, vf b) { return vbslq_f32(vdupq_n_u32(0x80000000u), b, a); }
 CYG_INLINE vf vf_round(vf a) { return vrndnq_f32(a); }
-CYG_INLINE vf vf_ldexp(vf a, vf n) {
-    /* In two steps, so that both powers are normal numbers for every n in -252..254. */
-    int32x4_t whole = vcvtnq_s32_f32(n), half = vshrq_n_s32(whole, 1), one = vdupq_n_s32(127);
-    int32x4_t first = vshlq_n_s32(vaddq_s32(half, one), 23), second = vshlq_n_s32(vaddq_s32(vsubq_s32(whole, half), one), 23);
-    return vf_mul(vf_mul(a, vreinterpretq_f32_s32(first)), vreinterpretq_f32_s32(second));
+CYG_INLINE vf vf_ldexp(vf a, vf n) { /* 2 a * 2^(n - 1): the power is a normal number up to n = 128 */
+    return vf_mul(vf_add(a, a), vreinterpretq_f32_s32(vshlq_n_s32(vaddq_s32(vcvtnq_s32_f32(n), vdupq_n_s32(126)), 23)));
 }
 
 CYG_INLINE vm vf_lt(vf a, vf b) { return vcltq_f32(a, b); }

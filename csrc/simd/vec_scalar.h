@@ -41,16 +41,9 @@ CYG_INLINE vf vf_copysign(vf a, vf b) { LANEWISE(vf, float_of_bits((bits_of_floa
 CYG_INLINE vf vf_round(vf a) { /* |a| < 2^22 here: adding and taking away 1.5 * 2^23 leaves the nearest even integer */
     return vf_sub(vf_add(a, vf_set1(12582912.0f)), vf_set1(12582912.0f));
 }
-CYG_INLINE float vf_power2(int32_t n) { return float_of_bits((uint32_t)(n + 127) << 23); }
 CYG_INLINE vf vf_ldexp(vf a, vf n) {
-    /* In two steps, so that both powers are normal numbers for every n in -252..254; a NaN in a makes the result NaN whatever n is. */
-    vf r;
-    EACH_LANE {
-        float exponent = LANE(n, i);
-        int32_t whole = exponent > -252 && exponent < 254 ? (int32_t)exponent : 0, half = whole >> 1;
-        LANE(r, i) = LANE(a, i) * vf_power2(half) * vf_power2(whole - half);
-    }
-    return r;
+    /* 2 a * 2^(n - 1): the power is a normal number up to n = 128. Adding 1.5 * 2^23 leaves n in the low bits, for NaN too without trapping. */
+    LANEWISE(vf, (LANE(a, i) + LANE(a, i)) * float_of_bits((bits_of_float(LANE(n, i) + 12582912.0f) + 126) << 23));
 }
 
 CYG_INLINE vm vf_lt(vf a, vf b) { LANEWISE(vm, -(LANE(a, i) < LANE(b, i))); }
