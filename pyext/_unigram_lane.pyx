@@ -1,13 +1,12 @@
 """The lane of Unigram models in tokenizer.json: a character map over grapheme clusters, space rules, Metaspace words, Viterbi in each."""
 
 from libc.stddef cimport size_t
-from libc.stdint cimport int32_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free
-from libc.string cimport memcmp, memcpy, memset
+from libc.stdint cimport int32_t, uint8_t, uint32_t
+from libc.string cimport memcmp, memset
 
 from cygnet._core._charsmap cimport Charsmap
 from cygnet._core._lane cimport Lane, Workspace, cyg_ids
-from cygnet._core._segmenter cimport Scratch, cyg_text, cyg_text_copy, cyg_text_put, cyg_text_slack
+from cygnet._core._segmenter cimport Scratch, cyg_text, cyg_text_copy, cyg_text_free, cyg_text_put, cyg_text_slack
 from cygnet._core._unicode cimport cyg_grapheme_begins, cyg_grapheme_state, cyg_is_space
 from cygnet._core._unigram cimport UnigramSegmenter
 
@@ -17,31 +16,38 @@ cdef extern from "utf8.h" nogil:
 
 cdef extern from "word_cache.h" nogil:
     enum:
-        CYG_WORD_BYTES
         CYG_WORD_SLACK
+    ctypedef struct cyg_words:
+        void *shorts
     ctypedef struct cyg_word:
-        uint64_t low
-        uint64_t high
-    cyg_word *cyg_words_new()
-    cyg_word *cyg_word_place(cyg_word *table, const uint8_t *bytes, size_t size, int mark, uint64_t *low, uint64_t *high)
-    int cyg_word_append(const cyg_word *word, cyg_ids *ids)
-    void cyg_word_keep(cyg_word *word, uint64_t low, uint64_t high, const int32_t *ids, size_t count)
+        const uint8_t *bytes
+        size_t size
+        bint mark
+    int cyg_words_init(cyg_words *words)
+    void cyg_words_free(cyg_words *words)
+    void cyg_word_locate(const cyg_words *words, cyg_word *word)
+    int cyg_word_recall(const cyg_words *words, const cyg_word *word, cyg_ids *ids)
+    void cyg_word_keep(cyg_words *words, const cyg_word *word, const int32_t *ids, size_t count)
+
+cdef enum:
+    BATCH = 32
+    SPECIAL = 255
 
 
 cdef class UnigramSpace(Scratch):
     """Adds the words seen before, and the word at hand with its sign."""
 
-    cdef cyg_word *words
+    cdef cyg_words words
     cdef cyg_text word
 
     def __cinit__(self):
-        self.words = cyg_words_new()
-        if self.words == NULL:
+        memset(&self.words, 0, sizeof(self.words))
+        if cyg_words_init(&self.words):
             raise MemoryError
 
     def __dealloc__(self):
-        free(self.words)
-        free(self.word.bytes)
+        cyg_words_free(&self.words)
+        cyg_text_free(&self.word)
 
 
 cdef class UnigramLane(Lane):
@@ -68,8 +74,9 @@ cdef class UnigramLane(Lane):
     cdef bint squeeze, strip_left, strip_right, split_white_space, prepend, mapped
     cdef uint8_t[4] sign
     cdef size_t sign_size
-    # 0: stays as it is; 1: has a rule; and for words 1: may end one.
-    cdef uint8_t[256] ruled
+    # What an ASCII character becomes where that is one character; SPECIAL for all else.
+    cdef uint8_t[256] becomes
+    # Whether a byte may end a word.
     cdef uint8_t[256] ends
 
     def __init__(
@@ -85,8 +92,19 @@ cdef class UnigramLane(Lane):
         for c in range(len(encoded)):
             self.sign[c] = encoded[c]
         for c in range(256):
-            self.ruled[c] = c < 128 and charsmap.begins(c)
+            self.becomes[c] = self.single_byte(c)
             self.ends[c] = c == 32 or c == self.sign[0] or (split_white_space and (9 <= c <= 13 or c in (0xC2, 0xE1, 0xE2, 0xE3)))
+
+    cdef uint8_t single_byte(self, int c):
+        """What an ASCII character becomes under the map; a carriage return may be part of a cluster."""
+        cdef Py_ssize_t length = 0, place
+        cdef char key = <char> c
+        if c >= 128 or c == 13:
+            return SPECIAL
+        place = self.charsmap.find(&key, 1, False, &length)
+        if place < 0:
+            return c
+        return <uint8_t> self.charsmap._texts[place] if self.charsmap.text_length(place) == 1 else SPECIAL
 
     cpdef Workspace workspace(self):
         return UnigramSpace()
@@ -112,29 +130,35 @@ cdef class UnigramLane(Lane):
 
     cdef int map(self, cyg_text *out, const uint8_t *text, size_t length) noexcept nogil:
         """Appends the text with the character map applied."""
-        cdef size_t at = 0, end, size
+        cdef size_t at = 0, size
         while at < length:
-            end = at
-            while end < length and text[end] < 128 and not self.ruled[text[end]]:
-                end += 1
-            # The last one before a character outside ASCII may be the base of a cluster.
-            if end < length and end > at and text[end] >= 128:
-                end -= 1
-            if end > at:
-                if cyg_text_copy(out, text + at, end - at, at):
-                    return -1
-                at = end
-                continue
-            if text[at] < 128 and (at + 1 == length or (text[at + 1] < 128 and text[at] != 13)):
-                if self.put(out, text + at, 1):
-                    return -1
-                at += 1
-                continue
-            size = self.clusters(out, text + at, length - at)
+            size = self.plain(out, text + at, length - at)
+            if size == 0:
+                size = self.clusters(out, text + at, length - at)
             if size == 0:
                 return -1
             at += size
         return 0
+
+    cdef size_t plain(self, cyg_text *out, const uint8_t *text, size_t length) noexcept nogil:
+        """Appends what ASCII becomes, up to the next special character; the length of what was read."""
+        cdef size_t at = 0
+        cdef uint8_t new
+        cdef uint8_t *place
+        if cyg_text_slack(out, length):
+            return 0
+        place = out.bytes + out.size
+        while at < length:
+            new = self.becomes[text[at]]
+            if new == SPECIAL:
+                break
+            place[at] = new
+            at += 1
+        # The last one before a character outside ASCII may be the base of a cluster.
+        if at and at < length and text[at] >= 128:
+            at -= 1
+        out.size += at
+        return at
 
     cdef int put(self, cyg_text *out, const uint8_t *part, size_t size) noexcept nogil:
         """Appends what the map makes of one cluster: looked up whole where it is short, then character by character."""
@@ -222,8 +246,10 @@ cdef class UnigramLane(Lane):
         return step if cyg_is_space(code) else 0
 
     cdef int words_of(self, UnigramSpace space, const uint8_t *text, size_t size) noexcept nogil:
-        cdef size_t at = 0, begin, step
-        cdef bint signed_, fresh = True
+        """Appends the ids of all words, a batch at a time: their places in the tables are asked for before they are read."""
+        cdef cyg_word[BATCH] batch
+        cdef size_t at = 0, step, count = 0
+        cdef bint fresh = True
         cdef int failed = 0
         while at < size and not failed:
             # fresh: a stretch of its own begins here, to which the sign is prepended.
@@ -233,36 +259,46 @@ cdef class UnigramLane(Lane):
                 fresh = True
                 continue
             step = self.is_sign(text + at, size - at)
-            signed_ = step > 0 or (fresh and self.prepend)
+            batch[count].mark = step > 0 or (fresh and self.prepend)
             fresh = False
             at += step
             while self.squeeze and at < size and text[at] == 32 and text[at - 1] == 32:
                 at += 1
-            begin = at
+            batch[count].bytes = text + at
             while at < size and (not self.ends[text[at]] or not (self.is_sign(text + at, size - at) or self.is_gap(text + at))):
                 at += 1
-            failed = self.word(space, text + begin, at - begin, signed_)
-        return failed
+            batch[count].size = text + at - batch[count].bytes
+            cyg_word_locate(&space.words, &batch[count])
+            count += 1
+            if count == BATCH:
+                failed = self.resolve(space, batch, count)
+                count = 0
+        return failed if failed else self.resolve(space, batch, count)
 
-    cdef int word(self, UnigramSpace space, const uint8_t *body, size_t size, bint signed_) noexcept nogil:
-        """Appends the ids of a word without its sign."""
-        cdef uint64_t low = 0, high = 0
-        cdef cyg_word *place = NULL
+    cdef int resolve(self, UnigramSpace space, const cyg_word *batch, size_t count) noexcept nogil:
+        cdef size_t i
+        cdef int found
+        for i in range(count):
+            found = cyg_word_recall(&space.words, &batch[i], &space.ids)
+            if found == 0:
+                found = self.segment(space, &batch[i])
+            elif found > 0:
+                found = 0
+            if found:
+                return found
+        return 0
+
+    cdef int segment(self, UnigramSpace space, const cyg_word *word) noexcept nogil:
+        """Appends the ids of a word that was not seen before, and keeps them."""
         cdef size_t before = space.ids.size
         cdef int failed
-        if size <= CYG_WORD_BYTES:
-            place = cyg_word_place(space.words, body, size, signed_, &low, &high)
-            if place.low == low and place.high == high:
-                return cyg_word_append(place, &space.ids)
-        if not size and not signed_:
-            return 0
-        if not signed_:
-            failed = self.segmenter.segment(space, body, size)
+        if not word.mark:
+            failed = self.segmenter.segment(space, word.bytes, word.size)
         else:
             space.word.size = 0
-            if cyg_text_put(&space.word, self.sign, self.sign_size, 0, 0) or cyg_text_put(&space.word, body, size, 0, 0):
+            if cyg_text_put(&space.word, self.sign, self.sign_size, 0, 0) or cyg_text_put(&space.word, word.bytes, word.size, 0, 0):
                 return -1
             failed = self.segmenter.segment(space, space.word.bytes, space.word.size)
-        if place != NULL and not failed:
-            cyg_word_keep(place, low, high, space.ids.data + before, space.ids.size - before)
+        if not failed:
+            cyg_word_keep(&space.words, word, space.ids.data + before, space.ids.size - before)
         return failed
