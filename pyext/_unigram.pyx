@@ -11,6 +11,21 @@ cdef extern from "utf8.h" nogil:
     size_t cyg_utf8_length(uint8_t first)
 
 
+cdef inline void offer(Node *nodes, size_t *reached, size_t end, double score, size_t start, int32_t id) noexcept nogil:
+    """Takes a way to `end` if it is the first or better; nodes after *reached are not yet filled."""
+    cdef size_t i
+    if end <= reached[0]:
+        if nodes[end].start >= 0 and score <= nodes[end].score:
+            return
+    else:
+        for i in range(reached[0] + 1, end):
+            nodes[i].start = -1
+        reached[0] = end
+    nodes[end].score = score
+    nodes[end].start = <int32_t> start
+    nodes[end].id = id
+
+
 cdef class UnigramSegmenter(Segmenter):
     """Viterbi over the pieces.
 
@@ -49,13 +64,11 @@ cdef class UnigramSegmenter(Segmenter):
     cdef int find_best(self, Node *nodes, const uint8_t *text, size_t size) noexcept nogil:
         """Fills nodes[0..size]; 1 where that needs an unknown piece and there is none."""
         cdef const cyg_trie_unit *units = self.trie.trie.units
-        cdef size_t start = 0, end, char_end, i
-        cdef int32_t node, id
         cdef const double *scores = self.scores
+        cdef size_t start = 0, end, char_end, reached = 0
+        cdef int32_t node, id
         cdef double here, candidate
         cdef bint covered, single = self.single
-        for i in range(1, size + 1):
-            nodes[i].start = -1
         nodes[0].score = 0
         nodes[0].start = 0
         while start < size:
@@ -77,21 +90,15 @@ cdef class UnigramSegmenter(Segmenter):
                 candidate = here + scores[id]
                 if single:
                     candidate = <float> candidate
-                if nodes[end].start < 0 or candidate > nodes[end].score:
-                    nodes[end].score = candidate
-                    nodes[end].start = <int32_t> start
-                    nodes[end].id = id
+                offer(nodes, &reached, end, candidate, start, id)
                 covered = covered or end == char_end
-            if not covered and self.unknown < 0:
-                return 1
             if not covered:
+                if self.unknown < 0:
+                    return 1
                 candidate = here + self.unknown_score
                 if single:
                     candidate = <float> candidate
-                if nodes[char_end].start < 0 or candidate > nodes[char_end].score:
-                    nodes[char_end].score = candidate
-                    nodes[char_end].start = <int32_t> start
-                    nodes[char_end].id = self.unknown
+                offer(nodes, &reached, char_end, candidate, start, self.unknown)
             start = char_end
         return 0
 

@@ -16,7 +16,7 @@ from cygnet._core._unigram import UnigramSegmenter
 from cygnet.errors import TokenizerError
 from cygnet.tokenizers.added_tokens import AddedToken
 from cygnet.tokenizers.bpe import BPE
-from cygnet.tokenizers.gguf_split import ADD_SEPARATOR, NO_BOS, WHOLE_LINES, known_names, split_of
+from cygnet.tokenizers.gguf_split import WHOLE_LINES, known_names, split_of
 from cygnet.tokenizers.gguf_stages import BertWords, GgufDecoder, LineBPE
 from cygnet.tokenizers.gguf_vocab import CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, GgufVocab
 from cygnet.tokenizers.normalizers import Replace
@@ -111,8 +111,6 @@ def bpe_stages(vocab: GgufVocab) -> dict[str, Any]:
     split = split_of(name)
     if split is None:
         raise TokenizerError(f"{vocab.where}: unknown pre-tokenizer tokenizer.ggml.pre {name[:40]!r}; known are {', '.join(known_names())}")
-    if name in NO_BOS:
-        vocab.special_ids.pop("bos", None)
     merges = vocab.get("merges", list)
     kind = LineBPE if name in WHOLE_LINES else BPE
     model = kind(vocab.ids, merges, ignore_merges=split.ignore_merges, byte_fallback=not split.byte_level, where=f"{vocab.where}: tokenizer.ggml")
@@ -120,7 +118,7 @@ def bpe_stages(vocab: GgufVocab) -> dict[str, Any]:
         "model": model,
         "normalizer": Replace(regex.compile(" "), "▁") if split.escape_spaces else None,
         "pre_tokenizer": split.pre_tokenizer(),
-        "post_processor": template(vocab, split.add_bos or name in WHOLE_LINES, name in ADD_SEPARATOR),
+        "post_processor": template(vocab, split.add_bos or name in WHOLE_LINES, False),
         "decoder": GgufDecoder(vocab.ids, vocab.types, split.byte_level, split.escape_spaces, add_space_prefix(vocab, False), split.clean_spaces),
     }
 

@@ -174,9 +174,7 @@ _name(
 _name("afmoe", r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))", EAST_ASIAN, DEEPSEEK_PATTERN, clean_spaces=False)
 _name("gemma4 granite-embed-multi-311m", LINE_RUNS, byte_level=False, escape_spaces=True)
 _name("sarvam-moe", LINE_RUNS, byte_level=False, escape_spaces=True, clean_spaces=False)
-# Names whose rule puts a separator or BOS differently are settled by the loader.
-ADD_SEPARATOR = frozenset({"jina-v1-en", "jina-v2-code", "roberta-bpe"})
-NO_BOS = frozenset({"glm4", "chatglm-bpe"})
+# Names whose vocabularies have tokens for whole runs of line feeds.
 WHOLE_LINES = frozenset({"gemma4", "granite-embed-multi-311m"})
 
 

@@ -19,6 +19,7 @@ DEFAULT_IDS: dict[str, dict[str, int]] = {
     "gemma4": {},
     "t5": {"eos": 1, "unknown": 2, "padding": 0},
 }
+NO_DEFAULT_BOS = ("glm4", "chatglm-bpe")
 # The format spells the separator's key this way.
 ID_KEYS = ("bos", "eos", "eot", "eom", "unknown", "seperator", "padding", "mask", "fim_pre", "fim_suf", "fim_mid", "fim_pad", "fim_rep", "fim_sep")
 END_OF_TURN = (
@@ -128,6 +129,8 @@ class GgufVocab:
 
     def _read_special_ids(self) -> dict[str, int]:
         out = dict(DEFAULT_IDS[self.kind])
+        if self.pre in NO_DEFAULT_BOS:
+            del out["bos"]
         for name in ID_KEYS:
             found = self.get(f"{name}_token_id", int, -1)
             if 0 <= found < len(self.tokens):
