@@ -62,8 +62,6 @@ class Vocabulary:
         At least one: what a model says after a complete answer.
     special_ids : sequence of int
         Tokens whose bytes are not text.
-    encode : function of str to list of int, or None
-        Text to ids, so that forced text is cut as the model expects; greedy longest match without it.
 
     Raises
     ------
@@ -71,22 +69,19 @@ class Vocabulary:
         Without llguidance.
     """
 
-    def __init__(
-        self, tokens: Sequence[bytes], end_ids: Sequence[int], special_ids: Sequence[int] = (), encode: Callable[[str], list[int]] | None = None
-    ):
+    def __init__(self, tokens: Sequence[bytes], end_ids: Sequence[int], special_ids: Sequence[int] = ()):
         if not end_ids:
             raise OptionError("structured output needs an end token: give eos_token_id")
         self._library = _library()
         self.tokens = tokens
         self.end_ids = tuple(end_ids)
         self.special_ids = sorted({*special_ids, *end_ids})
-        self._encode = encode
         self._grammar = lru_cache(maxsize=32)(lambda kind, source: Grammar(self, kind, source))
 
     @cached_property
     def compiled(self) -> Any:
         """The tokenizer of llguidance."""
-        return self._library.LLTokenizer(self._library.TokenizerWrapper(_TokenTable(self, self._encode)), eos_token=list(self.end_ids))
+        return self._library.LLTokenizer(self._library.TokenizerWrapper(_TokenTable(self)), eos_token=list(self.end_ids))
 
     def json_schema(self, schema: Mapping[str, Any] | str | bool) -> Grammar:
         """Answers that are JSON and valid under a schema; {} or True stands for any JSON.
@@ -202,34 +197,25 @@ class GrammarState:
 
 
 class _TokenTable:
-    """A vocabulary as llguidance's TokenizerWrapper reads it."""
+    """A vocabulary as llguidance's TokenizerWrapper reads it; its texts are cut greedily into the longest tokens."""
 
-    def __init__(self, vocabulary: Vocabulary, encode: Callable[[str], list[int]] | None):
+    def __init__(self, vocabulary: Vocabulary):
         self.tokens = list(vocabulary.tokens)
         self.special_token_ids = vocabulary.special_ids
         self.eos_token_id = vocabulary.end_ids[0]
         self.bos_token_id = None
-        self._encode = encode
-        specials = set(vocabulary.special_ids)
-        # Longest tokens first would be found by a trie; a dict of bytes by length does as well for the short texts asked for.
-        self._ids = {token: i for i, token in enumerate(self.tokens) if token and i not in specials}
+        special = set(vocabulary.special_ids)
+        self._ids = {token: i for i, token in enumerate(self.tokens) if token and i not in special}
         self._longest = max(map(len, self._ids), default=0)
 
-    def __call__(self, text: str | bytes) -> list[int]:
-        if isinstance(text, bytes):
-            raise TypeError("text is wanted")
-        return self._encode(text) if self._encode else self._greedy(text.encode())
-
-    def _greedy(self, data: bytes) -> list[int]:
+    def __call__(self, data: bytes) -> list[int]:
         ids, at = [], 0
         while at < len(data):
             sizes = range(min(self._longest, len(data) - at), 0, -1)
             size = next((size for size in sizes if data[at : at + size] in self._ids), None)
-            if size is None:
-                at += 1
-                continue
-            ids.append(self._ids[data[at : at + size]])
-            at += size
+            if size is not None:
+                ids.append(self._ids[data[at : at + size]])
+            at += size or 1
         return ids
 
 

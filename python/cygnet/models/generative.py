@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from cygnet.errors import OptionError
 from cygnet.generation.config_defaults import config_defaults
@@ -131,7 +131,13 @@ class GenerativeModel(Model):
         """Runs all requests of this model, from any thread, in one batch."""
         from cygnet.generation.scheduler import Scheduler
 
-        return Scheduler(self.engine)
+        vocabulary = None
+        if self._tokenizer is not None:
+            from cygnet.models.structured import vocabulary_of
+
+            # Without a reference to the model itself, so that dropping the model frees it at once.
+            vocabulary = partial(vocabulary_of, self._tokenizer, self.engine.vocab_size, self.options().end_ids)
+        return Scheduler(self.engine, vocabulary=vocabulary)
 
     def close(self) -> None:
         """Cancels what runs and frees the weights and caches."""
