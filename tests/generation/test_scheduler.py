@@ -224,6 +224,26 @@ def test_encoder_errors_do_not_hurt_others(run_in):
     assert len(handles[0].result(5)[0].ids) == len(handles[2].result(5)[0].ids) == 2
 
 
+def test_sources_wait_for_memory_in_order(run_in):
+    class Small(HashEngine):
+        """Holds ten source tokens at a time."""
+
+        def encode(self, sources):
+            if sum(map(len, sources)) + sum(len(source.ids) for source in self.sources) > 10:
+                raise CacheFull("no room for the source")
+            return super().encode(sources)
+
+    scheduler = run_in(Small())
+    lengths = [4, 4, 9, 2, 10, 11, 1]
+    handles = [scheduler.submit(request([0], source=[i] * n, max_new_tokens=3)) for i, n in enumerate(lengths)]
+    for handle, length in zip(handles, lengths, strict=True):
+        if length > 10:
+            with pytest.raises(CacheFull):
+                handle.result(5)
+        else:
+            assert len(handle.result(5)[0].ids) == 3
+
+
 def test_many_threads(run_in):
     scheduler = run_in(HashEngine(blocks=300))
     wanted = {i: scheduler.submit(request([i], max_new_tokens=8)).result() for i in range(8)}

@@ -256,18 +256,21 @@ class Scheduler:
         except Cancelled:
             return
         except Exception:
-            sources = [self._encode_alone(job) for job in batch]
+            # In order, up to the first that must wait: one behind it must not take the memory that it waits for.
+            all(self._encode_alone(job) for job in batch)
+            return
         for job, source in zip(batch, sources, strict=True):
             job.source = source
 
-    def _encode_alone(self, job: _Job) -> Source | None:
-        """None if its memory has to be waited for, or if the job has failed."""
+    def _encode_alone(self, job: _Job) -> bool:
+        """Encodes one source, or ends its job; False if its memory has to be waited for."""
         try:
-            return self.engine.encode([job.task.source_ids])[0]
+            [job.source] = self.engine.encode([job.task.source_ids])
         except Exception as error:
-            if not isinstance(error, CacheFull) or not self._running:
-                self._end(job, error)
-            return None
+            if isinstance(error, CacheFull) and any(other.source is not None for other in self._jobs()):
+                return False
+            self._end(job, error)
+        return True
 
     def _make_room(self, job: _Job) -> bool:
         """Whether the job's worst case fits beside that of all that run; forgets cached prefixes for it."""
