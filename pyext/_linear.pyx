@@ -261,7 +261,7 @@ cdef bint needs_codes(const Linear *parts, int count) noexcept nogil:
     return False
 
 
-cdef int64_t SHARE_ROWS = 96        # rows of a share when there are many: their activations stay in the second-level cache
+cdef int64_t SHARE_ROWS = 112       # rows of a share when there are many: whole tiles of the kernels, within the second-level cache
 cdef int64_t SHARE_BYTES = 1 << 15  # weight bytes of a share when there are few rows: some microseconds of reading
 
 
@@ -278,7 +278,7 @@ cdef void product_stage(const cyg_kernels *table, team *members, const Linear *p
     cdef const Linear *part
     if m == 0:
         return
-    block_rows = (m + row_blocks - 1) // row_blocks
+    block_rows = min(m, SHARE_ROWS)
     index = team_claim(members, 1)
     for i in range(count):
         part = &parts[i]

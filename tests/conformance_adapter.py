@@ -59,8 +59,10 @@ class Adapter:
         return (ids, [generation.score for generation in found]) if num_beams > 1 else ids
 
     def encode(self, input_ids, attention_mask=None):
+        # Not embed(): that keeps to the length limit of the model's own sentence settings.
         rows, _ = ragged(input_ids, attention_mask)
-        return self.model.embed(rows, pooling="mean", normalize=True)
+        means = np.stack([states.mean(0) for states in self.model.forward(rows)])
+        return means / np.linalg.norm(means, axis=-1, keepdims=True)
 
     def tokenize(self, texts, max_length=None):
         return [encoding.ids for encoding in self.model.tokenizer.encode_batch(texts, max_length=max_length)]

@@ -27,9 +27,8 @@ class Cygnet:
 
     def decode(self, ids, n):
         """The first token's arrival to the last one's: n single steps."""
-        arrivals = []
-        for _ in self.model.stream_tokens(self._fresh(ids), max_new_tokens=n + 1, min_new_tokens=n + 1, temperature=0):
-            arrivals.append(clock())
+        options = {"max_new_tokens": n + 1, "min_new_tokens": n + 1, "temperature": 0}
+        arrivals = [clock() for delta in self.model.stream(self._fresh(ids), **options).deltas() if delta.id is not None]
         if len(arrivals) != n + 1:
             raise RuntimeError(f"{len(arrivals)} tokens instead of {n + 1}")
         return arrivals[-1] - arrivals[0]
