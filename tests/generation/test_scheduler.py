@@ -128,9 +128,9 @@ def test_cancelling_keeps_what_is_there_and_frees_the_rest(run_in):
     stream = iter(handle)
     first = [next(stream).id for _ in range(3)]
     handle.cancel()
-    [result] = handle.result(5)
+    [result] = handle.result(30)
     assert result.finish_reason == "cancelled" and result.ids[:3] == first
-    assert other.result(5)[0].finish_reason == "length"
+    assert other.result(30)[0].finish_reason == "length"
 
 
 @pytest.mark.parametrize("options", [{"n": 2, "temperature": 1.0}, {"num_beams": 2}, {}])
@@ -141,7 +141,7 @@ def test_cancelling_while_it_waits_or_reads_or_runs(run_in, options):
     for delay, handle in zip((0.02, 0.08, 0.02, 0), handles, strict=True):
         time.sleep(delay)
         handle.cancel()
-        assert handle.result(5)[0].finish_reason == "cancelled"
+        assert handle.result(30)[0].finish_reason == "cancelled"
 
 
 def test_dropped_and_closed_streams_stop_the_work(run_in):
@@ -151,7 +151,7 @@ def test_dropped_and_closed_streams_stop_the_work(run_in):
     stream.close()
     scheduler.submit(request([1], max_new_tokens=5000))
     gc.collect()
-    end = time.monotonic() + 5
+    end = time.monotonic() + 30
     while scheduler._running or scheduler._waiting:
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -171,17 +171,17 @@ def test_a_cancel_stops_the_forward_pass_that_nobody_else_wants(run_in):
     inside.wait(5)
     start = time.monotonic()
     handle.cancel()
-    assert handle.result(5)[0].finish_reason == "cancelled"
-    assert time.monotonic() - start < 1
+    assert handle.result(30)[0].finish_reason == "cancelled"
+    assert time.monotonic() - start < 4
     engine.before_forward = None
-    assert len(scheduler.submit(request([1], max_new_tokens=3)).result(5)[0].ids) == 3
+    assert len(scheduler.submit(request([1], max_new_tokens=3)).result(30)[0].ids) == 3
 
 
 def test_a_stray_cancel_does_not_end_requests(run_in):
     engine = HashEngine()
     scheduler = run_in(engine)
     engine.cancel()
-    assert len(scheduler.submit(request([1], max_new_tokens=3)).result(5)[0].ids) == 3
+    assert len(scheduler.submit(request([1], max_new_tokens=3)).result(30)[0].ids) == 3
 
 
 def test_errors_of_one_request_do_not_hurt_others(run_in):
@@ -201,11 +201,11 @@ def test_errors_of_one_request_do_not_hurt_others(run_in):
     worse = scheduler.submit(request([13]))
     late = scheduler.submit(request([5], logit_bias={13: 100}))
     with pytest.raises(ZeroDivisionError):
-        bad.result(5)
+        bad.result(30)
     for handle in (worse, late):
         with pytest.raises(RuntimeError, match="forward pass"):
-            handle.result(5)
-    assert [len(handle.result(5)[0].ids) for handle in good] == [10] * 3
+            handle.result(30)
+    assert [len(handle.result(30)[0].ids) for handle in good] == [10] * 3
     with pytest.raises(OptionError):
         scheduler.submit(request([99]))
 
@@ -220,8 +220,8 @@ def test_encoder_errors_do_not_hurt_others(run_in):
     scheduler = run_in(Picky())
     handles = [scheduler.submit(request([0], source=[i, 13 if i == 1 else 2], max_new_tokens=2)) for i in range(3)]
     with pytest.raises(RuntimeError):
-        handles[1].result(5)
-    assert len(handles[0].result(5)[0].ids) == len(handles[2].result(5)[0].ids) == 2
+        handles[1].result(30)
+    assert len(handles[0].result(30)[0].ids) == len(handles[2].result(30)[0].ids) == 2
 
 
 def test_sources_wait_for_memory_in_order(run_in):
@@ -239,9 +239,9 @@ def test_sources_wait_for_memory_in_order(run_in):
     for handle, length in zip(handles, lengths, strict=True):
         if length > 10:
             with pytest.raises(CacheFull):
-                handle.result(5)
+                handle.result(30)
         else:
-            assert len(handle.result(5)[0].ids) == 3
+            assert len(handle.result(30)[0].ids) == 3
 
 
 def test_many_threads(run_in):
@@ -293,8 +293,8 @@ def test_the_thread_ends_when_idle_and_comes_back(run_in, monkeypatch):
     monkeypatch.setattr(scheduler_module, "IDLE_SECONDS", 0.01)
     scheduler = run_in()
     for _ in range(2):
-        scheduler.submit(request([1], max_new_tokens=2)).result(5)
-        end = time.monotonic() + 5
+        scheduler.submit(request([1], max_new_tokens=2)).result(30)
+        end = time.monotonic() + 30
         while scheduler._thread is not None:
             assert time.monotonic() < end
             time.sleep(0.005)
@@ -306,7 +306,7 @@ def test_closing(run_in):
     handle = scheduler.submit(request([1], max_new_tokens=5000))
     next(iter(handle))
     scheduler.close()
-    assert handle.result(1)[0].finish_reason == "cancelled"
+    assert handle.result(30)[0].finish_reason == "cancelled"
     with pytest.raises(OptionError, match="closed"):
         scheduler.submit(request([1]))
 
@@ -315,7 +315,7 @@ def test_a_timeout_leaves_the_request_running(run_in):
     handle = run_in(slow(HashEngine())).submit(request([1], max_new_tokens=20))
     with pytest.raises(TimeoutError):
         handle.result(0.02)
-    assert len(handle.result(5)[0].ids) == 20
+    assert len(handle.result(30)[0].ids) == 20
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -330,11 +330,11 @@ def test_a_forked_child_works(run_in):
             try:
                 handle.result(2)
             except Cancelled:
-                os._exit(0 if len(scheduler.submit(request([1], max_new_tokens=5)).result(5)[0].ids) == 5 else 2)
+                os._exit(0 if len(scheduler.submit(request([1], max_new_tokens=5)).result(30)[0].ids) == 5 else 2)
         finally:
             os._exit(1)
     assert os.waitpid(child, 0)[1] == 0
-    assert len(handle.result(5)[0].ids) == 50
+    assert len(handle.result(30)[0].ids) == 50
     iter_.close()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
 from collections.abc import Sequence as Ids
 
@@ -40,7 +41,8 @@ class PrefixCache:
         self._block = engine.block_tokens
         self._root = _Node(None, (), 0)
         self._clock = itertools.count(1)
-        self._leaves: set[_Node] = set()
+        # Leaves by last use as a heap; entries whose node has been used since, or is no leaf any more, are found out when they come up.
+        self._order: list[tuple[int, int, int, _Node]] = []
 
     def __len__(self) -> int:
         """Blocks in the tree."""
@@ -83,31 +85,35 @@ class PrefixCache:
             child.used = node.used
             node.children[key] = child
             node = child
-        node.sequence = sequence.fork()
-        node.sequence.truncate(blocks * self._block)
-        self._leaves.add(node)
+        fork = sequence.fork()
+        fork.truncate(blocks * self._block)
+        self._make_leaf(node, fork)
 
     def evict(self) -> bool:
         """Forgets the least recently used block; False if there is none."""
-        if not self._leaves:
-            return False
-        leaf = min(self._leaves, key=lambda node: (node.used, -node.depth))
-        parent, sequence = leaf.parent, leaf.sequence
-        self._leaves.discard(leaf)
-        del parent.children[leaf.key]
-        if parent.children or parent is self._root:
-            sequence.release()
-        else:
-            sequence.truncate(parent.depth * self._block)
-            parent.sequence = sequence
-            self._leaves.add(parent)
-        return True
+        while self._order:
+            used, _, _, leaf = heapq.heappop(self._order)
+            if leaf.sequence is None:
+                continue
+            if leaf.used != used:
+                self._make_leaf(leaf, leaf.sequence)
+                continue
+            parent, sequence, leaf.sequence = leaf.parent, leaf.sequence, None
+            del parent.children[leaf.key]
+            if parent.children or parent is self._root:
+                sequence.release()
+            else:
+                sequence.truncate(parent.depth * self._block)
+                self._make_leaf(parent, sequence)
+            return True
+        return False
 
     def clear(self) -> None:
         """Forgets everything."""
-        for leaf in self._leaves:
-            leaf.sequence.release()
-        self._leaves.clear()
+        for _, _, _, leaf in self._order:
+            if leaf.sequence is not None:
+                self._drop_sequence(leaf)
+        self._order.clear()
         self._root.children.clear()
 
     def _walk(self, ids: Ids[int], blocks: int) -> _Node:
@@ -126,7 +132,10 @@ class PrefixCache:
             node = next(iter(node.children.values()))
         return node
 
+    def _make_leaf(self, node: _Node, sequence: Sequence) -> None:
+        node.sequence = sequence
+        heapq.heappush(self._order, (node.used, -node.depth, next(self._clock), node))
+
     def _drop_sequence(self, node: _Node) -> None:
         node.sequence.release()
         node.sequence = None
-        self._leaves.discard(node)
