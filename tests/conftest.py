@@ -12,11 +12,17 @@ import pytest
 REPOSITORY = Path(__file__).resolve().parent.parent
 
 
+def conformance_folder():
+    """The folder of conformance files (CYGNET_CONFORMANCE, or ../shared/conformance beside the repository), or None."""
+    folder = Path(os.environ.get("CYGNET_CONFORMANCE", REPOSITORY.parent / "shared" / "conformance"))
+    return folder if folder.is_dir() else None
+
+
 @pytest.fixture(scope="session")
 def conformance():
-    """The folder of conformance files (CYGNET_CONFORMANCE, or ../shared/conformance beside the repository); skips without it."""
-    folder = Path(os.environ.get("CYGNET_CONFORMANCE", REPOSITORY.parent / "shared" / "conformance"))
-    if not folder.is_dir():
+    """The folder of conformance files; skips without it."""
+    folder = conformance_folder()
+    if folder is None:
         pytest.skip("no conformance folder: set CYGNET_CONFORMANCE")
     return folder
 

@@ -55,6 +55,12 @@ def _blas() -> str:
 
 
 def _openmp() -> str:
-    from cygnet._core import _threads
+    """The OpenMP runtime in this process, as the system lists loaded libraries; "linked in" where it does not tell."""
+    from cygnet._core import _threads  # noqa: F401  brings the runtime into the process
 
-    return _threads.runtime()
+    try:
+        with open("/proc/self/maps") as maps:
+            paths = {line.split()[-1] for line in maps if "omp" in line and ".so" in line}
+    except OSError:
+        paths = set()
+    return ", ".join(sorted(path.rpartition("/")[2] for path in paths if "/lib" in path and "omp" in path.rpartition("/")[2])) or "linked in"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 import time
 from collections import deque
@@ -177,10 +176,12 @@ class _Watch:
 
     def __init__(self, handle: Handle):
         self._handle = handle
-        self._event = asyncio.Event()
+        import asyncio  # here, because it takes a good part of the time in which the command line starts
+
+        self._event, self._loop = asyncio.Event(), asyncio.get_running_loop()
 
     async def __aenter__(self) -> _Watch:
-        loop, event = asyncio.get_running_loop(), self._event
+        loop, event = self._loop, self._event
 
         def wake():
             if not loop.is_closed():
