@@ -14,7 +14,7 @@ def configure(parser: Parser) -> None:
     parser.add_argument("--no-special", action="store_true", help="add no special tokens around the text")
     parser.add_argument("--plain", action="store_true", help="read the spelling of special tokens as ordinary text")
     parser.add_argument("--count", action="store_true", help="print the number of tokens only")
-    parser.add_argument("--explain", action="store_true", help="show each stage and each merge")
+    parser.add_argument("--explain", action="store_true", help="show the merges of each word, step by step (byte pair encoding)")
 
 
 def run(args) -> None:
@@ -22,7 +22,9 @@ def run(args) -> None:
     tokenizer = _tokenizer(args.model)
     for text in texts:
         if args.explain:
-            print(tokenizer.explain(text))
+            from cygnet.tokenizers.explain import explain, lines
+
+            print("\n".join(lines(explain(tokenizer, text))))
             continue
         encoding = tokenizer.encode(text, add_special_tokens=not args.no_special, parse_special=not args.plain)
         if args.count:

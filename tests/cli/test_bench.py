@@ -1,0 +1,30 @@
+"""`cygnet bench` and `cygnet convert` on small models."""
+
+import json
+
+import pytest
+
+
+@pytest.mark.parametrize("name, field", [("llama-b", "decode_tokens_per_second"), ("bert-base", "texts_per_second")])
+def test_bench(run, conformance, name, field):
+    sizes = ["--prompt-tokens", "8", "--new-tokens", "4", "--batch", "2", "--texts", "4", "--text-tokens", "6", "--runs", "1"]
+    status, out, _ = run("bench", "-m", str(conformance / "models" / name), *sizes, "--profile", "--json")
+    found = json.loads(out)
+    assert status == 0 and found[field] > 0 and sum(found["profile"].values()) > 0
+    status, out, _ = run("bench", "-m", str(conformance / "models" / name), *sizes, "--profile")
+    assert status == 0 and field in out and "stage" in out
+
+
+def test_bench_refuses(run, conformance):
+    status, _, err = run("bench", "-m", str(conformance / "models" / "gpt2-a"), "--prompt-tokens", "100000")
+    assert status == 2 and "the context is" in err
+    assert run("bench", "--runs", "0")[0] == 2
+
+
+def test_convert(run, conformance, tmp_path):
+    source, target = str(conformance / "models" / "llama-b"), str(tmp_path / "out")
+    status, out, _ = run("convert", source, target, "--weights", "int8")
+    assert status == 0 and out.startswith(f"{target}: ")
+    status, _, err = run("convert", source, target, "--weights", "int8")
+    assert status == 2 and err == f"cygnet convert: {target} is there already: name a new one\n"
+    assert run("convert", source, target)[0] == 2
