@@ -116,6 +116,8 @@ cdef class UnigramSegmenter(Segmenter):
         if nodes == NULL:
             return -1
         failed = self.find_best(nodes, text, size)
+        if failed:
+            return failed
         starts = <int32_t *> (nodes + size + 1)
         at = size
         while at > 0:
