@@ -263,6 +263,8 @@ class Tokenizer:
 
     def _tokens_of(self, ids: list[int], skip_special_tokens: bool) -> list[str]:
         hidden = self.added.special_contents if skip_special_tokens else ()
+        if getattr(self.decoder, "keeps_hidden", False):
+            return ["" if t in hidden else t for t in map(self.id_to_token, ids) if t is not None]
         return [t for t in map(self.id_to_token, ids) if t is not None and t not in hidden]
 
     # Vocabulary
