@@ -100,6 +100,7 @@ class TestGenerate:
 
     def test_closed(self, tmp_path):
         model = CausalLM(parts(tmp_path))
+        model.generate("a", **GREEDY)
         model.close()
         with pytest.raises(OptionError, match="the model is closed"):
             model.generate("a")
@@ -129,8 +130,7 @@ class TestEndTokens:
             assert (model.options().num_beams, model.options().length_penalty) == (4, 2.0)
 
     def test_gguf_marks_end_turns(self, tmp_path):
-        (tmp_path / "m.gguf").write_bytes(b"")
-        with CausalLM(parts(tmp_path / "m.gguf", engine=script(["b", "<|im_end|>", "c"]))) as model:
+        with CausalLM(parts(tmp_path, engine=script(["b", "<|im_end|>", "c"]), config={"gguf_architecture": "llama"})) as model:
             assert model.generate("a", **GREEDY).text.split() == ["b"]
 
     def test_stop_strings(self, tmp_path):

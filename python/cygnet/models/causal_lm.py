@@ -34,7 +34,7 @@ class CausalLM(GenerativeModel):
 
     def __init__(self, parts: Parts):
         super().__init__(parts)
-        if parts.source.suffix == ".gguf" and self._tokenizer is not None:
+        if "gguf_architecture" in self.config and self._tokenizer is not None:
             marks = self._tokenizer.special_tokens
             ends = (*self.spec.tokens.eos, *(marks[mark] for mark in _END_OF_TURN if mark in marks))
             self.defaults["eos_token_ids"] = tuple(dict.fromkeys(ends))

@@ -142,7 +142,7 @@ class GenerativeModel(Model):
     def close(self) -> None:
         """Cancels what runs and frees the weights and caches."""
         if "scheduler" in self.__dict__:
-            self.scheduler.close()
+            self.__dict__.pop("scheduler").close()
         super().close()
 
     def _request(self, prompt, options: GenerationOptions, truncate: bool) -> tuple[Request, int]:
