@@ -106,6 +106,21 @@ def test_waiting_requests_make_cached_prefixes_leave(run_in):
     assert engine.blocks_free < 12
 
 
+def test_memory_taken_beside_the_scheduler_makes_cached_prefixes_leave(run_in):
+    engine = HashEngine(blocks=20, block_tokens=4)
+    scheduler = run_in(engine)
+    scheduler.submit(request([5] * 30, max_new_tokens=4)).result()
+    hog = engine.sequence()
+
+    def take_all(ids, text):
+        if len(ids) == 1:
+            engine.forward([(hog, [1] * 4 * engine.blocks_free)], rows="none")
+        return False
+
+    assert len(scheduler.submit(request([6], max_new_tokens=20, stop_when=take_all)).result(30)[0].ids) == 20
+    hog.release()
+
+
 def test_streams_join_to_the_text(run_in):
     strings = [chr(97 + i % 26) for i in range(40)]
     scheduler = run_in()
@@ -287,6 +302,24 @@ def test_asyncio(run_in):
         return streams[:4], [generations[0].ids for generations in results]
 
     assert asyncio.run(main()) == (wanted, wanted)
+
+
+def test_a_loop_that_closes_under_its_stream_hurts_nobody(run_in):
+    scheduler = run_in(slow(HashEngine(), 0.005))
+    loop = asyncio.new_event_loop()
+    handle = scheduler.submit(request([9], max_new_tokens=5000))
+    stream = handle.__aiter__()
+    loop.run_until_complete(stream.__anext__())
+    loop.close()
+    assert handle.result(30)[0].finish_reason == "cancelled"
+    assert len(scheduler.submit(request([1], max_new_tokens=3)).result(30)[0].ids) == 3
+
+
+def test_a_stop_function_that_calls_its_own_model_is_an_error(run_in):
+    scheduler = run_in()
+    handle = scheduler.submit(request([1], stop_when=lambda ids, text: scheduler.submit(request([2])).result()))
+    with pytest.raises(OptionError, match="wait for itself"):
+        handle.result(30)
 
 
 def test_the_thread_ends_when_idle_and_comes_back(run_in, monkeypatch):

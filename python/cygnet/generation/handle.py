@@ -175,17 +175,20 @@ class _Watch:
     """Wakes an event loop whenever a ticket changes; cancels the request if its body is left early."""
 
     def __init__(self, handle: Handle):
-        self._handle = handle
         import asyncio  # here, because it takes a good part of the time in which the command line starts
 
+        self._handle = handle
         self._event, self._loop = asyncio.Event(), asyncio.get_running_loop()
 
     async def __aenter__(self) -> _Watch:
-        loop, event = self._loop, self._event
+        loop, event, handle = self._loop, self._event, self._handle
 
         def wake():
-            if not loop.is_closed():
+            try:
                 loop.call_soon_threadsafe(event.set)
+            except RuntimeError:
+                # The loop was closed under its tasks: nobody waits any more.
+                handle.cancel()
 
         self._handle._ticket.listen(wake)
         self._event.set()

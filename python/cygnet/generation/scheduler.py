@@ -148,6 +148,8 @@ class Scheduler:
         with self._wake:
             if self._closed:
                 raise OptionError("the model is closed")
+            if threading.current_thread() is self._thread:
+                raise OptionError("a function that is called while tokens are chosen cannot use the same model: it would wait for itself")
             self._waiting.append(_Job(task, ticket))
             if self._thread is None:
                 self._thread = threading.Thread(target=self._work, name="cygnet-scheduler", daemon=True)
@@ -299,6 +301,9 @@ class Scheduler:
             except Cancelled:
                 if all(job.ticket.cancelled for job in jobs):
                     return
+            except CacheFull:
+                # Somebody uses the engine beside the scheduler: kept prefixes make room for what runs.
+                self._cache.clear()
             except Exception:
                 self._step_alone(jobs)
                 break
