@@ -34,6 +34,8 @@ def table_form(decoder: Decoder | None) -> TableForm | None:
     """The table that gives the same text as the decoder, or None."""
     if decoder is None:
         return TableForm(lambda index, token: (" " + token if index else token).encode())
+    if getattr(decoder, "context_free", False):
+        return TableForm(lambda index, token: decoder.bytes_of(token))
     if isinstance(decoder, decoders.ByteLevel):
         return TableForm(lambda index, token: _bytes_or_text(token))
     if isinstance(decoder, decoders.Sequence):

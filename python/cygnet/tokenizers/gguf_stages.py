@@ -105,6 +105,8 @@ class GgufDecoder(DecoderBase):
         self.escape_spaces = escape_spaces
         self.strip_first = strip_first
         self.clean_spaces = clean_spaces
+        # Whether the text is no more than the bytes of the tokens, one after another.
+        self.context_free = not (strip_first or clean_spaces)
 
     def bytes_of(self, token: str) -> bytes:
         """What a token stands for."""
