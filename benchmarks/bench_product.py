@@ -90,6 +90,31 @@ def packed_run(kind, weight, x, isa):
     return run, packed.nbytes
 
 
+def report(name, m, n, k, run, size, top, budget):
+    """Prints a line; size is bytes of weights for a single row, else operations."""
+    spent = seconds(run, budget)
+    rate = size / spent / 1e9
+    share = f"{100 * rate / top:4.0f}%" if top else ""
+    print(f"{m:4} x {n:5} x {k:4}  {name:22} {1e6 * spent:10.1f} us {rate:7.1f} {'GB/s  ' if m == 1 else 'GFLOP/s'} {share}", flush=True)
+
+
+def compare(m, n, k, options, limit):
+    """All weight kinds and BLAS on one shape."""
+    generator = np.random.default_rng(0)
+    x = generator.standard_normal((m, k), np.float32)
+    for isa in options.isas:
+        for kind in options.kinds:
+            weight = tall_weight(generator, n, k, _products.panel_bytes(kind, k, isa) / _products.panel_rows(isa), m, options.memory)
+            run, size = packed_run(kind, weight, x, isa)
+            top = "memory" if m == 1 else f"float_{isa.removesuffix('vnni')}" if kind in FLOATS else f"int_{isa}"
+            report(f"{isa} {kind}", m, n, k, run, size if m == 1 else 2 * m * n * k, limit.get(top), options.seconds)
+    if options.blas:
+        weight = tall_weight(generator, n, k, 4 * k, m, options.memory)
+        size, top = (weight.nbytes, limit.get("memory")) if m == 1 else (2 * m * n * k, limit.get("float_avx512", limit.get("float_avx2")))
+        report("numpy x @ w.T", m, n, k, lambda: x @ weight.T, size, top, options.seconds)
+        report("scipy sgemm", m, n, k, lambda: sgemm(1, weight.T, x.T, trans_a=True), size, top, options.seconds)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--models", nargs="+", default=list(SHAPES), choices=list(SHAPES))
@@ -102,28 +127,9 @@ def main():
     options = parser.parse_args()
     limit = limits()
     print("limits: " + ", ".join(f"{name} {rate:.0f}" for name, rate in limit.items()))
-    generator = np.random.default_rng(0)
     for n, k in dict.fromkeys(shape for model in options.models for shape in SHAPES[model]):
         for m in options.rows:
-            x = generator.standard_normal((m, k), np.float32)
-
-            def measure(name, run, size, top):
-                spent = seconds(run, options.seconds)
-                rate = size / spent / 1e9
-                share = f"{100 * rate / top:4.0f}%" if top else ""
-                print(f"{m:4} x {n:5} x {k:4}  {name:22} {1e6 * spent:10.1f} us {rate:7.1f} {'GB/s  ' if m == 1 else 'GFLOP/s'} {share}", flush=True)
-
-            for isa in options.isas:
-                for kind in options.kinds:
-                    tall = tall_weight(generator, n, k, _products.panel_bytes(kind, k, isa) / _products.panel_rows(isa), m, options.memory)
-                    run, size = packed_run(kind, tall, x, isa)
-                    top = "memory" if m == 1 else f"float_{isa.removesuffix('vnni')}" if kind in FLOATS else f"int_{isa}"
-                    measure(f"{isa} {kind}", run, size if m == 1 else 2 * m * n * k, limit.get(top))
-            if options.blas:
-                weight = tall_weight(generator, n, k, 4 * k, m, options.memory)
-                size, top = (weight.nbytes, limit.get("memory")) if m == 1 else (2 * m * n * k, limit.get("float_avx512", limit.get("float_avx2")))
-                measure("numpy x @ w.T", lambda: x @ weight.T, size, top)
-                measure("scipy sgemm", lambda: sgemm(1, weight.T, x.T, trans_a=True), size, top)
+            compare(m, n, k, options, limit)
 
 
 if __name__ == "__main__":

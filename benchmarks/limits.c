@@ -1,4 +1,5 @@
-/* What one core of this machine can do at best, measured now: multiply-adds of each instruction set, reads from memory. One line a limit: name, 1e9 a second.
+/* What one core of this machine can do at best, measured now: multiply-adds of each instruction set, reads from memory. One line a limit: name, 1e9 a
+   second.
    cc -O2 -march=native limits.c -o limits && ./limits */
 #define _POSIX_C_SOURCE 199309L
 #include <stdint.h>

@@ -26,15 +26,20 @@ extern "C" {
    A panel is self-contained (codes and scales together) and starts 64-byte aligned; panel p lies at data + p * panel_bytes(kind, K).
 
      CYG_F32, CYG_F16, CYG_BF16   the values; products accumulate in float32, one fused multiply-add a step, k ascending
-     CYG_I8    w = scale * q, q in -127..127, scale float16 or float32 per group
+     CYG_I8    w = scale * q, q in -127..127, scale float16 per group
      CYG_I4    w = scale * (q - 8), q in 0..15, scale float16 per group
      CYG_I4M   w = scale * q + minimum, q in 0..15, scale and minimum float16 per group
 
    The integer kinds multiply with activations quantised by quantize_rows to int8 per group of CYG_GROUP: exact int32 sums within a group (no
-   saturation anywhere), then float32: acc = fma(float(sum) * weight_scale, activation_scale, acc), groups ascending. */
+   saturation anywhere), then float32, groups ascending: acc = fma(float(sum) * weight_scale, activation_scale, acc), where the sum of CYG_I4 counts
+   q - 8, and for CYG_I4M then acc = fma(minimum, activation_scale * float(sum of activation codes), acc). */
 enum cyg_weight_kind { CYG_F32, CYG_F16, CYG_BF16, CYG_I8, CYG_I4, CYG_I4M, CYG_WEIGHT_KINDS };
 
-/* A share of y = alpha * (x W^T + bias) + beta * y: rows 0..m of x, panels first_panel..last_panel (exclusive) of W. */
+/* A share of y = alpha * (x W^T + bias) (+ y): rows 0..m of x, panels first_panel..last_panel (exclusive) of W.
+
+   Good shares: with few rows (up to 4), any run of panels of 32 KB or more, as each panel is read once, from end to end. With many rows, about 96 to
+   112 (near a multiple of the 14, 8 and 6 rows of a tile) by as many panels as the balance between threads allows, at best 4 or more: a kernel keeps
+   a block of the panel in the first-level cache and a block of x in the second-level cache while they meet. */
 struct cyg_product {
     const void *weight;       /* the packed matrix, panel 0 */
     int64_t n, k;             /* features of the whole matrix */

@@ -104,7 +104,8 @@ def quantize_weights(kind, const float[:, :] weight, *, isa=None):
     cdef float[:, ::1] minima = np.empty((n, groups), np.float32) if which == CYG_I4M else None
     if n and k:
         with nogil:
-            table.quantize_weights(which, start_of(weight), stride_of(weight), n, k, &codes[0, 0], &scales[0, 0], &minima[0, 0] if which == CYG_I4M else NULL)
+            table.quantize_weights(which, start_of(weight), stride_of(weight), n, k, &codes[0, 0], &scales[0, 0],
+                                   &minima[0, 0] if which == CYG_I4M else NULL)
     return np.asarray(codes), np.asarray(scales), None if minima is None else np.asarray(minima)
 
 
@@ -128,7 +129,8 @@ def pack_codes(kind, const uint8_t[:, ::1] codes, const float[:, ::1] scales, co
     with nogil:
         for panel in range(out.shape[0]):
             row = panel * nr
-            table.pack_codes(which, &codes[row, 0], &scales[row, 0], &minima[row, 0] if which == CYG_I4M else NULL, min(nr, n - row), k, &out[panel, 0])
+            table.pack_codes(which, &codes[row, 0], &scales[row, 0], &minima[row, 0] if which == CYG_I4M else NULL, min(nr, n - row), k,
+                             &out[panel, 0])
     return np.asarray(out)
 
 

@@ -6,6 +6,7 @@
    when many rows use them. Few rows read the packed weights directly and walk several panels side by side to hide the latency of the chains. */
 
 #define F32_PASS (8 * F32_ROWS) /* rows that share one pass over a block of a panel */
+#define F32_RUN 4               /* panels that share a block of x while it is in the second-level cache */
 
 /* Rows of x against a range of k of one panel, or of several panels `stride` bytes apart. */
 struct f32_tile {
@@ -95,26 +96,33 @@ static void f32_widen(enum cyg_weight_kind kind, const char *w, int64_t k, float
     for (int64_t i = 0; i < k * NR; i += VF) vf_store(wide + i, f32_load(kind, w + 2 * i));
 }
 
-/* Rows first..first + rows of the share, at most F32_PASS, against one panel. */
-static void f32_pass(enum cyg_weight_kind kind, const struct cyg_product *share, int64_t first, int rows, int64_t panel) {
-    const char *w = (const char *)share->weight + panel * (int64_t)panel_bytes(kind, share->k);
+/* Rows first..first + rows of the share, at most F32_PASS, against panels panel..panel + panels, at most F32_RUN. */
+static void f32_pass(enum cyg_weight_kind kind, const struct cyg_product *share, int64_t first, int rows, int64_t panel, int panels) {
+    const int64_t bytes = (int64_t)panel_bytes(kind, share->k);
+    const char *w = (const char *)share->weight + panel * bytes;
     const int size = kind == CYG_F32 ? 4 : 2, tiles = (rows + F32_ROWS - 1) / F32_ROWS;
-    float sums[F32_PASS * NR], wide[F32_DEPTH * NR];
+    float sums[F32_RUN][F32_PASS * NR], wide[F32_DEPTH * NR];
     for (int64_t k = 0; k < share->k || k == 0; k += F32_DEPTH) {
         const int64_t depth = share->k - k < F32_DEPTH ? share->k - k : F32_DEPTH;
-        const char *block = w + k * NR * size;
-        if (kind != CYG_F32) {
-            f32_widen(kind, block, depth, wide);
-            block = (const char *)wide;
-        }
-        for (int t = 0; t < tiles; t++) { /* heights differ by at most one */
-            const int row = rows * t / tiles, height = rows * (t + 1) / tiles - row;
-            const struct f32_tile tile = {
-                .x = share->x + (first + row) * share->ldx + k, .ldx = share->ldx, .w = block, .k = depth, .sums = sums + row * NR, .resume = k > 0};
-            f32_tiles[height](&tile);
+        for (int p = 0; p < panels; p++) {
+            const char *block = w + p * bytes + k * NR * size;
+            if (kind != CYG_F32) {
+                f32_widen(kind, block, depth, wide);
+                block = (const char *)wide;
+            }
+            for (int t = 0; t < tiles; t++) { /* heights differ by at most one */
+                const int row = rows * t / tiles, height = rows * (t + 1) / tiles - row;
+                const struct f32_tile tile = {.x = share->x + (first + row) * share->ldx + k,
+                                              .ldx = share->ldx,
+                                              .w = block,
+                                              .k = depth,
+                                              .sums = sums[p] + row * NR,
+                                              .resume = k > 0};
+                f32_tiles[height](&tile);
+            }
         }
     }
-    finish_tile(share, first, rows, panel, sums, NR);
+    for (int p = 0; p < panels; p++) finish_tile(share, first, rows, panel + p, sums[p], NR);
 }
 
 CYG_INLINE void f32_product(enum cyg_weight_kind kind, const struct cyg_product *share) {
@@ -125,7 +133,10 @@ CYG_INLINE void f32_product(enum cyg_weight_kind kind, const struct cyg_product 
     }
     for (int64_t row = 0; row < share->m; row += F32_PASS) {
         const int rows = share->m - row < F32_PASS ? (int)(share->m - row) : F32_PASS;
-        for (int64_t panel = share->first_panel; panel < share->last_panel; panel++) f32_pass(kind, share, row, rows, panel);
+        for (int64_t panel = share->first_panel; panel < share->last_panel; panel += F32_RUN) {
+            const int64_t left = share->last_panel - panel;
+            f32_pass(kind, share, row, rows, panel, left < F32_RUN ? (int)left : F32_RUN);
+        }
     }
 }
 

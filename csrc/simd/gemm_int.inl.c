@@ -19,8 +19,8 @@ struct int_tile {
     int resume;  /* 0: sums start from zero; 1: from what `sums` holds */
 };
 
-/* float(sum) * scale, rounded once. Where DOT_ORIGIN is not zero sums come as DOT_ORIGIN + sum, and the fused operation takes the origin away exactly:
-   scales are float16, so that origin, 3 * 2^22 times a scale, needs no rounding. */
+/* float(sum) * scale, rounded once. Where DOT_ORIGIN is not zero sums come as DOT_ORIGIN + sum, and the fused operation takes the origin away
+   exactly: scales are float16, so that origin, 3 * 2^22 times a scale, needs no rounding. */
 CYG_INLINE vf dot_origin(vf scale) { return vf_mul(scale, vf_set1(-DOT_ORIGIN)); }
 CYG_INLINE vf dot_scaled(vf sum, vf scale, vf origin) { return DOT_ORIGIN != 0 ? vf_fma(sum, scale, origin) : vf_mul(sum, scale); }
 
@@ -42,7 +42,8 @@ CYG_INLINE void i8_group(int rows, const uint8_t *w, const int8_t *q, int64_t ld
         UNROLL for (int v = 0; v < NV; v++) sums[r][v] = dot8_end(acc[r][v]);
 }
 
-CYG_INLINE void i4_group(int rows, int zero, const uint8_t *w, const int8_t *q, int64_t ldq, const int32_t *q_sum, int64_t lds, vf sums[INT_ROWS][NV]) {
+CYG_INLINE void i4_group(int rows, int zero, const uint8_t *w, const int8_t *q, int64_t ldq, const int32_t *q_sum, int64_t lds,
+                         vf sums[INT_ROWS][NV]) {
     dot4_sum acc[INT_ROWS][NV];
     UNROLL for (int r = 0; r < rows; r++)
         UNROLL for (int v = 0; v < NV; v++) acc[r][v] = dot4_start(-zero * q_sum[r * lds]);

@@ -2,8 +2,8 @@
 
    Float kinds: values at [k][row of the panel]. Integer kinds: per group of CYG_GROUP first the NR scales (float16), for CYG_I4M the NR minima
    (float16), then the codes at [k / 4][row][4], four steps of k side by side as the dot products of all instruction sets take them. In four bits, the
-   low halves of the bytes are one such step and the high halves the next: byte [k / 8][row][4]. So a product reads a panel in one ascending sweep: 8.5 bits a weight for
-   CYG_I8, 4.5 for CYG_I4, 5 for CYG_I4M. */
+   low halves of the bytes are one such step and the high halves the next: byte [k / 8][row][4]. So a product reads a panel in one ascending sweep:
+   8.5 bits a weight for CYG_I8, 4.5 for CYG_I4, 5 for CYG_I4M. */
 
 CYG_INLINE int64_t groups_of(int64_t k) { return (k + CYG_GROUP - 1) / CYG_GROUP; }
 
@@ -47,7 +47,8 @@ static void pack_float(enum cyg_weight_kind kind, const float *w, int64_t ldw, i
 /* Code of row r at step i of its group; what pads a panel is a weight of zero scale. */
 CYG_INLINE uint8_t code_at(const uint8_t *codes, int64_t rows, int64_t k, int64_t r, int64_t i) { return r < rows && i < k ? codes[r * k + i] : 0; }
 
-static void pack_codes(enum cyg_weight_kind kind, const uint8_t *codes, const float *scales, const float *minima, int64_t rows, int64_t k, void *panel) {
+static void pack_codes(enum cyg_weight_kind kind, const uint8_t *codes, const float *scales, const float *minima, int64_t rows, int64_t k,
+                       void *panel) {
     const int64_t groups = groups_of(k);
     for (int64_t g = 0; g < groups; g++) {
         char *group = (char *)panel + g * group_bytes(kind);

@@ -1,6 +1,7 @@
 /* Quantisation: activations to int8 per group at every product, weights to eight or four bits once at load.
 
-   Weights are fitted VF groups at a time, one group a lane. Scales and minima are rounded to float16 before codes are made, so that packing them is exact:
+   Weights are fitted VF groups at a time, one group a lane. Scales and minima are rounded to float16 before codes are made, so that packing them is
+   exact:
      CYG_I8    scale = max|w| / 127 rounded up to float16: nothing is clipped, and where small scales run out of bits the step grows by at most 2^-24,
                so that the result is about as fine as the weights themselves would be in float16
      CYG_I4    codes q - 8 in -8..7; of a few scales the one with the least squared error, which for codes c is sum(w c) / sum(c c)
@@ -152,7 +153,8 @@ static void fit_i4m(struct fit *fit) {
         vf_store(fit->codes[i], codes_for(vf_sub(vf_load(fit->w[i]), vf_load(fit->minimum)), vf_load(fit->scale), 0, 15));
 }
 
-static void quantize_weights(enum cyg_weight_kind kind, const float *w, int64_t ldw, int64_t rows, int64_t k, uint8_t *codes, float *scales, float *minima) {
+static void quantize_weights(enum cyg_weight_kind kind, const float *w, int64_t ldw, int64_t rows, int64_t k, uint8_t *codes, float *scales,
+                             float *minima) {
     const int64_t groups = groups_of(k), whole = k / CYG_GROUP;
     struct fit fit = {0};
     for (int64_t row = 0; row < rows; row++) {

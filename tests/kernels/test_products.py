@@ -30,7 +30,10 @@ def stored(kind, weight):
 
 def dequantized(kind, codes, scales, minima):
     n, k = codes.shape
-    wide = lambda a: np.repeat(a, 32, axis=1)[:, :k].astype(np.float64)
+
+    def wide(a):
+        return np.repeat(a, 32, axis=1)[:, :k].astype(np.float64)
+
     if kind == "int8":
         return codes.view(np.int8) * wide(scales)
     if kind == "int4":
