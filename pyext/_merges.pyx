@@ -3,13 +3,40 @@
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, uint8_t
 from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcmp, memset
 
-from cygnet._core._segmenter cimport Scratch, Segmenter
+import re
+
+from cygnet._core._lane cimport cyg_ids
+from cygnet._core._segmenter cimport Scratch, Segmenter, cyg_text_slack
 from cygnet._core._trie cimport Trie, cyg_trie_find, cyg_trie_step, cyg_trie_unit
 
 cdef extern from "utf8.h" nogil:
     size_t cyg_utf8_length(uint8_t first)
 
+cdef extern from "word_cache.h" nogil:
+    enum:
+        CYG_WORD_SLACK
+    ctypedef struct cyg_words:
+        void *shorts
+    ctypedef struct cyg_word:
+        const uint8_t *bytes
+        size_t size
+        bint mark
+    int cyg_words_init(cyg_words *words)
+    void cyg_words_free(cyg_words *words)
+    void cyg_word_locate(const cyg_words *words, cyg_word *word)
+    int cyg_word_recall(const cyg_words *words, const cyg_word *word, cyg_ids *ids)
+    void cyg_word_keep(cyg_words *words, const cyg_word *word, const int32_t *ids, size_t count)
+
+cdef enum:
+    BATCH = 32
+
+cdef const char *SPACE_SIGN = b"\xe2\x96\x81"
+
+
+# A space sign that does not begin a piece.
+INNER_SIGN = re.compile("[^\u2581]\u2581")
 
 # A symbol covers bytes start .. start + size; size 0 marks one that was joined to its left neighbour.
 cdef struct Symbol:
@@ -79,23 +106,29 @@ cdef Pair heap_pop(Heap *heap) noexcept nogil:
 
 
 cdef class MergeSpace(Scratch):
-    """Adds the heap, and for each unused piece where it was last seen to split."""
+    """Adds the heap, for each unused piece where it was last seen to split, and the words seen before."""
 
     cdef Heap heap
     cdef int32_t *splits
+    cdef cyg_words words
 
-    def __cinit__(self, size_t unused=0):
+    def __cinit__(self, size_t unused=0, bint by_words=False):
+        memset(&self.words, 0, sizeof(self.words))
         self.splits = <int32_t *> malloc((unused + 1) * sizeof(int32_t))
-        if self.splits == NULL:
+        if self.splits == NULL or (by_words and cyg_words_init(&self.words)):
             raise MemoryError
 
     def __dealloc__(self):
         free(self.heap.pairs)
         free(self.splits)
+        cyg_words_free(&self.words)
 
 
 cdef class MergeSegmenter(Segmenter):
     """Joins characters into pieces.
+
+    Where no piece has a space sign after another character, and the sign is itself a piece, nothing joins across the beginning of a
+    word: words are then segmented one by one, and remembered.
 
     Parameters
     ----------
@@ -119,6 +152,7 @@ cdef class MergeSegmenter(Segmenter):
     cdef double *scores
     cdef int32_t *slots
     cdef size_t unused_count
+    cdef bint by_words
 
     def __init__(self, pieces, ids, scores, whole, frozen, unused, unknown, byte_ids=None):
         cdef Py_ssize_t i
@@ -128,6 +162,7 @@ cdef class MergeSegmenter(Segmenter):
         self.names = Trie([*pieces, *whole[0]], [*ids, *whole[1]]) if whole[0] else self.joins
         self.frozen = Trie(frozen, range(len(frozen)))
         self.unused_count = len(unused)
+        self.by_words = "\u2581" in pieces and not any(INNER_SIGN.search(p) for p in [*pieces, *whole[0], *frozen])
         self.scores = <double *> malloc((len(scores) + 1) * sizeof(double))
         self.slots = <int32_t *> malloc((len(scores) + 1) * sizeof(int32_t))
         if self.scores == NULL or self.slots == NULL:
@@ -143,9 +178,61 @@ cdef class MergeSegmenter(Segmenter):
         free(self.slots)
 
     cdef Scratch scratch(self):
-        return MergeSpace(self.unused_count)
+        return MergeSpace(self.unused_count, self.by_words)
 
     cdef int segment(self, Scratch space, const uint8_t *text, size_t size) noexcept nogil:
+        if self.by_words and not space.keep_ranges and text == space.text.bytes:
+            return self.segment_words(<MergeSpace> space, size)
+        return self.segment_whole(space, text, size)
+
+    cdef int segment_words(self, MergeSpace space, size_t size) noexcept nogil:
+        """Appends the pieces of space.text, a batch of words at a time."""
+        cdef cyg_word[BATCH] batch
+        cdef size_t at = 0, end, count = 0
+        cdef const uint8_t *text
+        cdef bint after_sign
+        cdef int failed = 0
+        if cyg_text_slack(&space.text, CYG_WORD_SLACK):
+            return -1
+        text = space.text.bytes
+        while at < size and not failed:
+            end = at
+            after_sign = True
+            while end < size:
+                if text[end] == 0xE2 and size - end >= 3 and memcmp(text + end, SPACE_SIGN, 3) == 0:
+                    if not after_sign:
+                        break
+                    end += 3
+                else:
+                    after_sign = False
+                    end += 1
+            batch[count].bytes = text + at
+            batch[count].size = end - at
+            batch[count].mark = False
+            cyg_word_locate(&space.words, &batch[count])
+            count += 1
+            at = end
+            if count == BATCH:
+                failed = self.resolve(space, batch, count)
+                count = 0
+        return failed if failed else self.resolve(space, batch, count)
+
+    cdef int resolve(self, MergeSpace space, const cyg_word *batch, size_t count) noexcept nogil:
+        cdef size_t i, before
+        cdef int found
+        for i in range(count):
+            found = cyg_word_recall(&space.words, &batch[i], &space.ids)
+            if found > 0:
+                continue
+            before = space.ids.size
+            if found == 0:
+                found = self.segment_whole(space, batch[i].bytes, batch[i].size)
+            if found:
+                return found
+            cyg_word_keep(&space.words, &batch[i], space.ids.data + before, space.ids.size - before)
+        return 0
+
+    cdef int segment_whole(self, Scratch space, const uint8_t *text, size_t size) noexcept nogil:
         cdef Symbol *symbols
         cdef int32_t *stack
         cdef int32_t at
