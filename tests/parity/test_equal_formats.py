@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
 from gguf_files import write  # noqa: E402
-from test_parity import RUNNERS  # noqa: E402
+from test_families import RUNNERS  # noqa: E402
 from tiny_models import ODD, make  # noqa: E402
 
 pytestmark = pytest.mark.parity

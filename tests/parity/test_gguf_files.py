@@ -7,7 +7,7 @@ pytest.importorskip("transformers")
 pytest.importorskip("gguf")
 
 from gguf_files import GGUF, VARIANTS, write  # noqa: E402
-from test_parity import RUNNERS, TOLERANCE, check  # noqa: E402
+from test_families import RUNNERS, TOLERANCE, check  # noqa: E402
 from tiny_models import make  # noqa: E402
 
 from cygnet.architectures.gguf import ARCHITECTURES  # noqa: E402
