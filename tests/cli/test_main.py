@@ -155,6 +155,15 @@ def test_help_loads_no_model_code():
     assert done.stderr == "[]\n"
 
 
+def test_generating_imports_nothing_slow(conformance):
+    """scipy alone takes longer to import than a small model to load."""
+    code = (
+        f"import sys, cygnet; model = cygnet.load({str(conformance / 'models' / 'llama-a')!r}); model.generate([3, 4], max_new_tokens=2)\n"
+        "print([name for name in ('scipy', 'asyncio', 'jinja2') if name in sys.modules])"
+    )
+    assert python("-c", code).stdout == "[]\n"
+
+
 def test_public_names_exist():
     import cygnet
 

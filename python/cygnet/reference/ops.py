@@ -4,7 +4,6 @@ Arrays keep their dtype: float64 in gives float64 arithmetic. The last axis hold
 """
 
 import numpy as np
-from scipy.special import erf
 
 
 def softmax(x, mask=None):
@@ -57,6 +56,8 @@ def sigmoid(x):
 def gelu(x):
     """x Phi(x) (Hendrycks and Gimpel 2016)."""
     x = np.asarray(x)
+    from scipy.special import erf  # takes longer to import than all the rest, and loading a model passes by here
+
     return x * (x.dtype.type(0.5) * (1 + erf(x / np.sqrt(x.dtype.type(2)))))
 
 
