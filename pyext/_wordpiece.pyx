@@ -5,15 +5,24 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
 
 from cygnet._core._lane cimport Lane, Workspace, cyg_ids, cyg_ids_push
+from cygnet._core._segmenter cimport Scratch, cyg_text, cyg_text_put
 from cygnet._core._trie cimport Trie, cyg_trie_step, cyg_trie_unit, cyg_trie_walk
 from cygnet._core._unicode cimport (
-    cyg_combining_class, cyg_decompose, cyg_is_bert_accent, cyg_is_bert_control, cyg_is_bert_ideograph, cyg_is_bert_punctuation,
-    cyg_is_space, cyg_lower,
+    CYG_IS_MARK, CYG_IS_OTHER, CYG_IS_PUNCTUATION, CYG_IS_SYMBOL, cyg_combining_class, cyg_decompose, cyg_is_bert_accent, cyg_is_bert_control, cyg_is_bert_ideograph, cyg_is_bert_punctuation,
+    cyg_is_space, cyg_lower, cyg_unicode_is,
 )
 
 cdef extern from "utf8.h" nogil:
     size_t cyg_utf8_read(const uint8_t *at, uint32_t *code)
     size_t cyg_utf8_write(uint8_t *at, uint32_t code)
+
+cdef extern from "unicode.h" nogil:
+    """
+    #define CYG_CONTROLS (CYG_BIT(CYG_CC) | CYG_BIT(CYG_CF) | CYG_BIT(CYG_CO))
+    """
+    uint32_t CONTROLS "CYG_CONTROLS"
+
+cdef const char *SPACE_SIGN = b"\xe2\x96\x81"
 
 cdef enum:
     NO_UNKNOWN = -2
@@ -253,3 +262,89 @@ cdef class BertLane(Lane):
             size[0] += cyg_utf8_write((<WordSpace> space).word + size[0], cyg_lower(code) if self.lower else code)
         chars[0] += 1
         return 0
+
+
+cdef class BertWordsLane(Lane):
+    """llama.cpp's words for BERT and WordPiece in one pass: of a decomposition the first character counts, a sign begins each word."""
+
+    cdef WordPieces pieces
+    cdef bint lower, accents
+    cdef uint8_t[128] kind
+    cdef uint8_t[128] letter
+
+    def __init__(self, WordPieces pieces, bint lowercase, bint strip_accents):
+        cdef int c
+        self.pieces, self.lower, self.accents = pieces, lowercase, strip_accents
+        for c in range(128):
+            self.letter[c] = <uint8_t> (cyg_lower(c) if lowercase else c)
+            if cyg_is_space(c):
+                self.kind[c] = SPACE
+            elif cyg_unicode_is(c, CYG_IS_OTHER):
+                self.kind[c] = DROPPED
+            elif cyg_unicode_is(c, CYG_IS_PUNCTUATION | CYG_IS_SYMBOL):
+                self.kind[c] = PUNCTUATION
+            else:
+                self.kind[c] = LETTER
+
+    cpdef Workspace workspace(self):
+        return Scratch()
+
+    cdef int flush(self, Workspace space) noexcept nogil:
+        """Ends the word."""
+        cdef cyg_text *word = &(<Scratch> space).text
+        cdef int failed
+        if word.size == 0:
+            return 0
+        failed = self.pieces.match(&space.ids, word.bytes, word.size, NULL)
+        word.size = 0
+        if failed <= 0:
+            return failed
+        return OTHER_WAY if self.pieces.unknown < 0 else cyg_ids_push(&space.ids, self.pieces.unknown)
+
+    cdef int put(self, Workspace space, const uint8_t *letter, size_t size, bint alone) noexcept nogil:
+        """Adds a character to the word, or makes a word of it."""
+        cdef cyg_text *word = &(<Scratch> space).text
+        cdef int failed = self.flush(space) if alone else 0
+        if failed:
+            return failed
+        if word.size == 0 and cyg_text_put(word, <const uint8_t *> SPACE_SIGN, 3, 0, 0):
+            return -1
+        if cyg_text_put(word, letter, size, 0, 0):
+            return -1
+        return self.flush(space) if alone else 0
+
+    cdef int encode(self, Workspace space, const uint8_t *text, size_t length, bint first) noexcept nogil:
+        cdef size_t at = 0
+        cdef uint8_t kind
+        cdef int failed = 0
+        (<Scratch> space).text.size = 0
+        while at < length and not failed:
+            if text[at] >= 128:
+                failed = self.wide(space, text, &at)
+                continue
+            kind = self.kind[text[at]]
+            if kind == SPACE:
+                failed = self.flush(space)
+            elif kind != DROPPED:
+                failed = self.put(space, &self.letter[text[at]], 1, kind == PUNCTUATION)
+            at += 1
+        return failed if failed else self.flush(space)
+
+    cdef int wide(self, Workspace space, const uint8_t *text, size_t *at) noexcept nogil:
+        """One character outside ASCII."""
+        cdef uint32_t code = 0
+        cdef uint32_t parts[18]
+        cdef uint8_t letter[4]
+        cdef bint alone
+        at[0] += cyg_utf8_read(text + at[0], &code)
+        if self.accents:
+            cyg_decompose(code, False, parts)
+            code = parts[0]
+        if cyg_is_space(code):
+            return self.flush(space)
+        if code == 0xFFFD or (code and cyg_unicode_is(code, CONTROLS)) or (self.accents and cyg_unicode_is(code, CYG_IS_MARK)):
+            return 0
+        alone = cyg_unicode_is(code, CYG_IS_PUNCTUATION) or cyg_is_bert_ideograph(code) or (code < 127 and cyg_unicode_is(code, CYG_IS_SYMBOL))
+        if self.lower:
+            code = 0x69 if code == 0x130 else cyg_lower(code)
+        return self.put(space, letter, cyg_utf8_write(letter, code), alone)

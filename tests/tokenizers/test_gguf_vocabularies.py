@@ -92,6 +92,18 @@ def test_bert_kind():
     assert from_metadata(metadata("bert", rows, **ids, **{"normalizer.lowercase": False})).encode("Un", add_special_tokens=False).ids == [1]
 
 
+def test_bert_lane_equals_the_stages():
+    draw = random.Random(5)
+    rows = [("[UNK]", 0.0, CONTROL), ("[CLS]", 0.0, CONTROL), ("[SEP]", 0.0, CONTROL), *((t, 0.0, NORMAL) for t in ("▁a", "a", "▁e", "i", "▁,", "▁漢", "▁ᄒ"))]
+    for lowercase in (True, False):
+        switches = {"normalizer.lowercase": lowercase, "bos_token_id": 1, "seperator_token_id": 2, "unknown_token_id": 0}
+        tokenizer = from_metadata(metadata("bert", rows, **switches))
+        assert tokenizer.pipeline.runner is not None
+        for _ in range(500):
+            text = "".join(draw.choices("aAeéİi,漢한 \u0301\u0085\u3000\0\ufffd\ue000$€~\x7f…", k=8))
+            assert tokenizer.encode(text, add_special_tokens=False).ids == tokenizer.pipeline.aligned(text, True).ids, text
+
+
 def test_t5_kind():
     rows = [("<pad>", 0.0, CONTROL), ("</s>", 0.0, CONTROL), ("<unk>", 0.0, UNKNOWN), ("▁", -2.0, NORMAL), ("▁a", -1.0, NORMAL), ("a", -3.0, NORMAL)]
     tokenizer = from_metadata(metadata("t5", rows, remove_extra_whitespaces=True))

@@ -23,9 +23,8 @@ from cygnet.tokenizers.normalizers import Replace
 from cygnet.tokenizers.postprocessors import BertProcessing, Sequence, Special, TemplateProcessing
 from cygnet.tokenizers.sentencepiece import UNKNOWN_PENALTY, SentencePieceModel, SentencePieceNormalizer
 from cygnet.tokenizers.tokenizer import Tokenizer
-from cygnet.tokenizers.wordpiece import WordPiece
+from cygnet.tokenizers.wordpiece import NO_LIMIT, WordPiece
 
-NO_LIMIT = 2**31 - 1
 SETTING_NAMES = {
     "bos": "bos_token",
     "eos": "eos_token",

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from cygnet._core._wordpiece import BertLane, WordPieces
+from cygnet._core._lane import Lane
+from cygnet._core._wordpiece import BertLane, BertWordsLane, WordPieces
 from cygnet.errors import TokenizerError
 from cygnet.tokenizers.components import Normalizer, Piece, PreTokenizer
+from cygnet.tokenizers.gguf_stages import BertWords
 from cygnet.tokenizers.json_fields import Fields, read_vocab
 from cygnet.tokenizers.normalizers import BertNormalizer
 from cygnet.tokenizers.pretokenizers import BertPreTokenizer
 
 # Scratch memory of a lane holds one word: absurd limits would only cost memory.
 MAX_LANE_CHARS = 1 << 16
+# A max_input_chars_per_word that no word reaches.
+NO_LIMIT = 2**31 - 1
 
 
 class WordPiece:
@@ -65,7 +69,9 @@ class WordPiece:
     def id_to_token(self, token_id: int) -> str | None:
         return self.names.get(token_id)
 
-    def fast_lane(self, normalizer: Normalizer | None, pre_tokenizer: PreTokenizer | None) -> BertLane | None:
+    def fast_lane(self, normalizer: Normalizer | None, pre_tokenizer: PreTokenizer | None) -> Lane | None:
+        if type(pre_tokenizer) is BertWords and normalizer is None and self.max_input_chars_per_word == NO_LIMIT:
+            return BertWordsLane(self.pieces, pre_tokenizer.lowercase, pre_tokenizer.strip_accents)
         if type(normalizer) is not BertNormalizer or type(pre_tokenizer) is not BertPreTokenizer:
             return None
         if self.max_input_chars_per_word > MAX_LANE_CHARS:
