@@ -46,8 +46,10 @@ static int skip_value(cursor *c)
         } else if (b == ',' || b == ':') {
             if (!depth) return 0;
             c->at++;
+        } else if (!b) {
+            return 0;
         } else {
-            while (c->at < c->end && !strchr(",:]}[{\" \n\r\t", *c->at)) c->at++;
+            while (c->at < c->end && *c->at && !strchr(",:]}[{\" \n\r\t", *c->at)) c->at++;
         }
     } while (depth);
     return 1;

@@ -51,7 +51,8 @@ class DecoderBase:
 
     def chain(self, tokens: list[str]) -> list[str]:
         stage = self.stage()
-        return [out for token in tokens for out in stage.push(token)] + stage.finish()
+        out = [part for token in tokens for part in stage.push(token)] + stage.finish()
+        return ["".join(out)] if self.fuses else out
 
     def stage(self) -> Stage:
         raise NotImplementedError
@@ -157,9 +158,6 @@ class Fuse(DecoderBase):
 
     def stage(self) -> Stage:
         return _PerToken(lambda _, token: token)
-
-    def chain(self, tokens: list[str]) -> list[str]:
-        return ["".join(tokens)]
 
 
 class ByteFallback(DecoderBase):

@@ -223,6 +223,18 @@ class Tokenizer:
         """Turns off the padding that the tokenizer's file asks for."""
         self.padding = None
 
+    def explain(self, text: str) -> str:
+        """How a BPE tokenizer merges the text, word by word and step by step, as lines to print.
+
+        Raises
+        ------
+        TokenizerError
+            Where the model is no BPE.
+        """
+        from cygnet.tokenizers.explain import explain, lines
+
+        return "\n".join(lines(explain(self, text)))
+
     # Decoding
 
     def decode(self, ids: Iterable[int], skip_special_tokens: bool = True, clean_up: bool | None = None) -> str:

@@ -1,0 +1,209 @@
+"""What encode() promises: added tokens, special text in user data, truncation, padding, offsets, odd input."""
+
+import random
+import threading
+
+import pytest
+from tokenizer_documents import byte_level_document, word_document
+
+from cygnet import Tokenizer
+from cygnet.errors import OptionError
+from cygnet.tokenizers import Padding
+
+CLS_SEP = {
+    "type": "TemplateProcessing",
+    "single": [{"SpecialToken": {"id": "[C]", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "[S]", "type_id": 0}}],
+    "pair": [
+        {"SpecialToken": {"id": "[C]", "type_id": 0}},
+        {"Sequence": {"id": "A", "type_id": 0}},
+        {"SpecialToken": {"id": "[S]", "type_id": 0}},
+        {"Sequence": {"id": "B", "type_id": 1}},
+        {"SpecialToken": {"id": "[S]", "type_id": 1}},
+    ],
+    "special_tokens": {"[C]": {"id": "[C]", "ids": [1], "tokens": ["[C]"]}, "[S]": {"id": "[S]", "ids": [2], "tokens": ["[S]"]}},
+}
+
+
+@pytest.fixture(scope="module")
+def chat():
+    return Tokenizer.from_json(byte_level_document([("a", "b")], added=["<|im_end|>"]))
+
+
+@pytest.fixture
+def framed():
+    return Tokenizer.from_json(word_document(["?", "[C]", "[S]", "a", "b", "c"], post_processor=CLS_SEP))
+
+
+def metaspace(scheme, **more):
+    vocab = {t: i for i, t in enumerate(["<unk>", "▁", *"Helowrd", "<sep>"])}
+    return Tokenizer.from_json(
+        {
+            "added_tokens": [{"id": 9, "content": "<sep>", "special": True}],
+            "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", **({"prepend_scheme": scheme} if scheme else {}), **more},
+            "decoder": {"type": "Metaspace", "replacement": "▁", **({"prepend_scheme": scheme} if scheme else {}), **more},
+            "model": {"type": "BPE", "vocab": vocab, "merges": [], "unk_token": "<unk>"},
+        }
+    )
+
+
+def test_special_text_in_user_data(chat):
+    mark = chat.token_to_id("<|im_end|>")
+    text = "print <|im_end|> please"
+    assert chat.encode(text).ids.count(mark) == 1
+    plain = chat.encode(text, parse_special=False).ids
+    assert mark not in plain
+    assert chat.decode(plain) == text
+    literal = chat.encode(text + "<|im_end|>", literal=[(0, len(text))]).ids
+    assert literal == [*plain, mark]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "prefixes"), [("always", 2), ("first", 1), ("never", 0)]
+)
+def test_metaspace_prefix(scheme, prefixes):
+    tokenizer = metaspace(scheme)
+    for ids in (tokenizer.encode("Hello<sep>world").ids, tokenizer.pipeline.aligned("Hello<sep>world", True).ids):
+        assert ids.count(tokenizer.token_to_id("▁")) == prefixes
+    assert tokenizer.decode(tokenizer.encode("Hello").ids) == "Hello"
+
+
+def test_older_metaspace_flag_means_always():
+    assert metaspace(None, add_prefix_space=True).encode("Hello").tokens[0] == "▁"
+    assert metaspace(None, add_prefix_space=False).encode("Hello").tokens[0] == "H"
+
+
+@pytest.mark.parametrize("space", [" ", "\xa0", "\t ", "\u3000\n"])
+def test_added_token_takes_spaces_on_its_left(space):
+    document = byte_level_document()
+    document["added_tokens"] = [{"id": 0, "content": "<mask>", "lstrip": True, "special": True, "normalized": False}]
+    tokenizer = Tokenizer.from_json(document)
+    assert tokenizer.pipeline.runner is not None
+    encoding = tokenizer.encode(f"is{space}<mask>.")
+    assert encoding.tokens == ["i", "s", "<mask>", "."]
+    assert encoding.offsets[2] == (2, 2 + len(space) + 6)
+
+
+def test_longest_added_token_wins():
+    tokenizer = Tokenizer.from_json(byte_level_document(added=["<|end|>", "<|end|>x", "<|"]))
+    assert tokenizer.encode("a<|end|>xb<|end|><|c").tokens == ["a", "<|end|>x", "b", "<|end|>", "<|", "c"]
+
+
+def test_single_word_token():
+    document = byte_level_document()
+    document["added_tokens"] = [{"id": 0, "content": "swan", "single_word": True, "normalized": False}]
+    tokens = Tokenizer.from_json(document).encode("swan swans aswan swan.").tokens
+    assert tokens.count("swan") == 2
+
+
+def test_lone_surrogates_read_as_replacement(chat):
+    for text in ("\ud83d", "a\ud83d\udc4db"):
+        expected = chat.encode(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if text == "\ud83d" else "a\ufffd\ufffdb").ids
+        assert chat.encode(text).ids == expected
+        assert chat.encode_batch([text, "x"])[0].ids == expected
+        assert chat.count(text) == len(expected)
+        assert len(chat.encode(text).offsets) == len(expected)
+
+
+def test_nul_is_a_character(chat):
+    assert chat.encode("ab\0cd").ids != chat.encode("ab").ids
+    assert chat.encode("\0").ids != chat.encode("\0\0").ids
+    assert chat.decode(chat.encode("ab\0cd").ids) == "ab\0cd"
+    assert Tokenizer.from_json(word_document(["?", "\0"])).encode("\0").ids == [1]
+
+
+def test_empty_and_blank(chat, framed):
+    assert chat.encode("").ids == [] and chat.encode("").offsets == [] and chat.decode([]) == ""
+    assert framed.encode("").ids == [1, 2] and framed.encode("   ").ids == [1, 2]
+    assert [e.ids for e in chat.encode_batch(["", "ab", ""])] == [[], chat.encode("ab").ids, []]
+    assert chat.encode_batch([]) == []
+
+
+@pytest.mark.parametrize(("first", "second"), [(9, 9), (9, 0), (0, 9), (2, 9), (9, 2), (0, 0)])
+@pytest.mark.parametrize("strategy", ["longest_first", "only_first", "only_second"])
+@pytest.mark.parametrize("max_length", [8, 4, 3, 2, 0])
+def test_pairs_are_cut_to_fit_or_refused(framed, first, second, strategy, max_length):
+    texts = "a " * first, "b " * second
+    try:
+        encoding = framed.encode(*texts, max_length=max_length, truncation=strategy, return_overflow=True)
+    except OptionError:
+        assert max_length < 3 or strategy != "longest_first"
+        return
+    assert len(encoding) <= max_length
+    windows = [encoding, *encoding.overflowing]
+    for sequence, total in enumerate((first, second)):
+        seen = {o for w in windows for o, s in zip(w.offsets, w.sequence_ids, strict=True) if s == sequence}
+        assert seen == {(2 * i, 2 * i + 1) for i in range(total)}
+
+
+@pytest.mark.parametrize("stride", [0, 1, 2])
+def test_overflow_windows_share_the_stride(framed, stride):
+    words = "a b c a b c a b c a"
+    encoding = framed.encode(words, max_length=5, stride=stride, return_overflow=True)
+    inner = [w.ids[1:-1] for w in (encoding, *encoding.overflowing)]
+    assert all(len(w) <= 3 for w in inner)
+    for before, after in zip(inner, inner[1:], strict=False):
+        assert before[3 - stride :] == after[:stride]
+    assert framed.encode(words, max_length=5).overflowing == []
+
+
+def test_stride_must_leave_room(framed):
+    with pytest.raises(OptionError, match="stride"):
+        framed.encode("a b c a b", max_length=4, stride=2)
+    with pytest.raises(OptionError, match="special tokens"):
+        framed.encode("a", max_length=1)
+    with pytest.raises(OptionError, match="longest_first"):
+        framed.encode("a", max_length=4, truncation="longest")
+
+
+def test_padding(framed):
+    short, long = framed.pad(framed.encode_batch(["a", "a b c"]), Padding(pad_id=0, left=True, multiple=4))
+    assert len(short) == len(long) == 8
+    assert short.ids == [0] * 5 + [1, 3, 2]
+    assert short.attention_mask == [0] * 5 + [1] * 3
+    assert short.special_tokens_mask == [1] * 6 + [0, 1]
+    assert short.offsets == [(0, 0)] * 6 + [(0, 1), (0, 0)]
+    assert short.word_ids == [None] * 6 + [0, None]
+
+
+def test_padding_and_truncation_of_the_file_can_be_turned_off():
+    document = word_document(["?", "[C]", "[S]", "a"], post_processor=CLS_SEP)
+    document["truncation"] = {"max_length": 4, "strategy": "LongestFirst", "stride": 0, "direction": "Right"}
+    document["padding"] = {"strategy": {"Fixed": 6}, "direction": "Right", "pad_id": 0, "pad_type_id": 0, "pad_token": "?", "pad_to_multiple_of": None}
+    tokenizer = Tokenizer.from_json(document)
+    assert tokenizer.encode("a a a a").ids == [1, 3, 3, 2, 0, 0]
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    assert tokenizer.encode("a a a a").ids == [1, 3, 3, 3, 3, 2]
+
+
+def test_offsets_stay_inside_the_text(chat):
+    text = "i ⭢ j İ ﬁ … 각 T\x10his\u202f!"
+    encoding = chat.encode(text)
+    assert all(0 <= start <= end <= len(text) for start, end in encoding.offsets)
+    assert encoding.offsets == sorted(encoding.offsets)
+    arrow = [o for o, t in zip(encoding.offsets, encoding.tokens, strict=True) if o == (2, 3)]
+    assert len(arrow) == 3
+
+
+def test_batch_equals_singles_on_any_number_of_threads(chat):
+    rng = random.Random(3)
+    texts = ["".join(rng.choice(["ab", " ", "é", "日本", "<|im_end|>", "12", "\n"]) for _ in range(rng.randrange(400))) for _ in range(300)]
+    singles = [chat.encode(t).ids for t in texts]
+    for threads in (1, 2, 5):
+        assert [e.ids for e in chat.encode_batch(texts, threads=threads)] == singles
+
+
+def test_one_tokenizer_in_many_threads(chat):
+    texts = [f"ab {i} <|im_end|> {'xyz' * i}" for i in range(40)]
+    singles = [chat.encode(t).ids for t in texts]
+    wrong = []
+
+    def work():
+        wrong.extend(t for t, ids in zip(texts * 5, singles * 5, strict=True) if chat.encode(t).ids != ids or chat.decode(ids, False) != t)
+
+    workers = [threading.Thread(target=work) for _ in range(8)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong

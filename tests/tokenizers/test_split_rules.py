@@ -1,0 +1,68 @@
+"""The hand-written scanners against the regular expressions they stand for."""
+
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cygnet._core._bpe import split
+from cygnet.tokenizers.patterns import compile_pattern
+from cygnet.tokenizers.pretokenizers import GPT2_PATTERN
+from cygnet.tokenizers.split_rules import CL100K_PATTERN, DEEPSEEK_PATTERN, KNOWN, LLAMA3_PATTERN, O200K_PATTERN, QWEN2_PATTERN
+from cygnet.tokenizers.unicode_classes import as_unicode_16
+
+PATTERNS = [GPT2_PATTERN, CL100K_PATTERN, LLAMA3_PATTERN, QWEN2_PATTERN, O200K_PATTERN, DEEPSEEK_PATTERN]
+BITS = " |  |\n|\r\n|\t|a|B|word|Word|'s|'S|'ll|'|’|1|23|4567|!|..|/|é|É|ʰ|日本|か|\u0301|٣|\xa0|\u3000|\u2028|ǅ|😀|\x00|\x85|ſ|'ſ|_|-|İ|K".split("|")
+TEXTS = st.lists(st.one_of(st.sampled_from(BITS), st.characters(exclude_categories=["Cs"])), max_size=60).map("".join)
+
+
+def by_expression(pattern, text):
+    """Matches and what stands between them."""
+    out, done = [], 0
+    for match in compile_pattern(pattern).finditer(as_unicode_16(text)):
+        out += [text[done : match.start()], text[match.start() : match.end()]]
+        done = match.end()
+    return [piece for piece in [*out, text[done:]] if piece]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@given(text=TEXTS)
+@settings(max_examples=300, deadline=None)
+def test_scanner_equals_expression(pattern, text):
+    rule = KNOWN[pattern]
+    assert [piece.decode() for piece in split(rule.words, rule.cuts, rule.digits, text.encode())] == by_expression(pattern, text)
+
+
+LENGTHS = (1, 15, 16, 17, 56, 57, 58, 63, 64, 65, 127, 128, 129, 300)
+UNITS = ("a", " ", "\n", "1", "!", "é", "日", "\u3000", "a ", " a", "A", "Aa")
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_runs_across_word_boundaries(pattern):
+    rule = KNOWN[pattern]
+    for length, unit in product(LENGTHS, UNITS):
+        for text in (unit * length, "x" + unit * length + " y", unit * length + "\n"):
+            assert [piece.decode() for piece in split(rule.words, rule.cuts, rule.digits, text.encode())] == by_expression(pattern, text)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "pieces"),
+    [
+        (LLAMA3_PATTERN, "1234567", ["123", "456", "7"]),
+        (QWEN2_PATTERN, "12", ["1", "2"]),
+        (GPT2_PATTERN, "I'll we'VE", ["I", "'ll", " we", "'", "VE"]),
+        (LLAMA3_PATTERN, "I'll we'VE", ["I", "'ll", " we", "'VE"]),
+        (LLAMA3_PATTERN, "foo_bar!!", ["foo", "_bar", "!!"]),
+        (LLAMA3_PATTERN, "a\n\n  b", ["a", "\n\n", " ", " b"]),
+        (O200K_PATTERN, "fooBar HTTPServer", ["foo", "Bar", " HTTPServer"]),
+    ],
+)
+def test_examples(pattern, text, pieces):
+    rule = KNOWN[pattern]
+    assert [piece.decode() for piece in split(rule.words, rule.cuts, rule.digits, text.encode())] == pieces
+
+
+def test_cuts_make_stretches_of_their_own():
+    assert split("gpt2", ("each_number",), 0, b"a  12 b") == [b"a", b"  ", b"1", b"2", b" b"]
+    assert split("deepseek", ("three_numbers", "cjk"), 0, "a 1234日本b".encode()) == [b"a", b" ", b"123", b"4", "日本".encode(), b"b"]
