@@ -38,7 +38,7 @@ DECODERS = [
     {"type": "Sequence", "decoders": [{"type": "Fuse"}, {"type": "Strip", "content": "x", "start": 2, "stop": 2}]},
     {"type": "Sequence", "decoders": [{"type": "ByteLevel"}, {"type": "Replace", "pattern": {"Regex": "[xy]+"}, "content": "-"}]},
 ]
-TOKENS = ["▁a", "a", "##b", "</w>", "b</w>", "Ġc", "Ã", "©", "<0xE4>", "<0xBD>", "<0xA0>", "<0x41>", "<0x0>", "▁", "▁▁", "x", "xy", "yx", ".", " '", "n't", "|", "<pad>", "é"]
+TOKENS = [*"▁a a ##b </w> b</w> Ġc Ã © <0xE4> <0xBD> <0xA0> <0x41> <0x0> ▁ ▁▁ x xy yx .".split(), " '", "n't", "|", "<pad>", "é"]
 VOCAB = {t: i for i, t in enumerate(TOKENS)}
 
 

@@ -57,9 +57,7 @@ def test_special_text_in_user_data(chat):
     assert literal == [*plain, mark]
 
 
-@pytest.mark.parametrize(
-    ("scheme", "prefixes"), [("always", 2), ("first", 1), ("never", 0)]
-)
+@pytest.mark.parametrize(("scheme", "prefixes"), [("always", 2), ("first", 1), ("never", 0)])
 def test_metaspace_prefix(scheme, prefixes):
     tokenizer = metaspace(scheme)
     for ids in (tokenizer.encode("Hello<sep>world").ids, tokenizer.pipeline.aligned("Hello<sep>world", True).ids):
@@ -168,7 +166,14 @@ def test_padding(framed):
 def test_padding_and_truncation_of_the_file_can_be_turned_off():
     document = word_document(["?", "[C]", "[S]", "a"], post_processor=CLS_SEP)
     document["truncation"] = {"max_length": 4, "strategy": "LongestFirst", "stride": 0, "direction": "Right"}
-    document["padding"] = {"strategy": {"Fixed": 6}, "direction": "Right", "pad_id": 0, "pad_type_id": 0, "pad_token": "?", "pad_to_multiple_of": None}
+    document["padding"] = {
+        "strategy": {"Fixed": 6},
+        "direction": "Right",
+        "pad_id": 0,
+        "pad_type_id": 0,
+        "pad_token": "?",
+        "pad_to_multiple_of": None,
+    }
     tokenizer = Tokenizer.from_json(document)
     assert tokenizer.encode("a a a a").ids == [1, 3, 3, 2, 0, 0]
     tokenizer.no_truncation()

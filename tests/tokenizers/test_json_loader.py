@@ -41,7 +41,11 @@ def changed(path, value):
         (["decoder"], {"type": "Strip", "content": " "}, "decoder.start"),
         (["post_processor"], {"type": "Nonsense"}, "post_processor.*Nonsense"),
         (["post_processor"], {"type": "BertProcessing", "cls": ["a"], "sep": ["b", 1]}, "post_processor.cls"),
-        (["post_processor"], {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "x", "type_id": 0}}], "pair": [], "special_tokens": {}}, "single.*'x'"),
+        (
+            ["post_processor"],
+            {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "x", "type_id": 0}}], "pair": [], "special_tokens": {}},
+            "single.*'x'",
+        ),
         (["truncation"], {"max_length": -1, "strategy": "LongestFirst", "stride": 0}, "truncation.max_length"),
         (["padding"], {"strategy": "Sometimes"}, "padding.strategy"),
         (["model", "type"], "Nonsense", "model.*Nonsense"),
@@ -71,7 +75,23 @@ def test_damage_is_named(path, value, names):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "{", "[]", "null", "1", '"x"', "{}", '{"model": null}', '{"model": []}', "[" * 100_000, '{"a":' * 100_000, b"\xff\xfe", b'{"model": "\xff"}', '{"model": {"merges": [']
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "null",
+        "1",
+        '"x"',
+        "{}",
+        '{"model": null}',
+        '{"model": []}',
+        "[" * 100_000,
+        '{"a":' * 100_000,
+        b"\xff\xfe",
+        b'{"model": "\xff"}',
+        '{"model": {"merges": [',
+    ],
 )
 def test_no_tokenizer_at_all(text):
     with pytest.raises(TokenizerError, match=r"tokenizer\.json"):

@@ -74,7 +74,13 @@ def test_damaged_ranks(tmp_path, damage):
 
 def test_settings_of_a_folder(tmp_path):
     (tmp_path / "tokenizer.json").write_text(json.dumps(byte_level_document(added=["<s>", "</s>"])))
-    config = {"bos_token": {"content": "<s>"}, "eos_token": "</s>", "model_max_length": 77, "clean_up_tokenization_spaces": True, "chat_template": "x"}
+    config = {
+        "bos_token": {"content": "<s>"},
+        "eos_token": "</s>",
+        "model_max_length": 77,
+        "clean_up_tokenization_spaces": True,
+        "chat_template": "x",
+    }
     (tmp_path / "tokenizer_config.json").write_text(json.dumps(config))
     tokenizer = Tokenizer.from_pretrained(tmp_path)
     assert (tokenizer.bos_id, tokenizer.eos_id, tokenizer.pad_id) == (256, 257, None)
