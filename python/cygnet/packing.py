@@ -121,7 +121,12 @@ class Packer:
     def array(self, name):
         """A small tensor as float32, or None where the model has none."""
         view = self.views.get(name)
-        return None if view is None else np.ascontiguousarray(view.to_float32(), np.float32)
+        if view is None:
+            return None
+        # A copy: a view of the file would keep pages around each small tensor mapped for as long as the model lives.
+        values = np.array(view.to_float32(), np.float32, order="C")
+        view.release()
+        return values
 
 
 class StackBuilder:
