@@ -26,6 +26,22 @@ def real(conformance, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def unpacked(tmp_path_factory):
+    """path -> the same file where it is not compressed, else an unpacked copy."""
+    done = {}
+
+    def unpack(path):
+        if path.suffix != ".xz":
+            return path
+        if path not in done:
+            done[path] = tmp_path_factory.mktemp(path.parent.name) / path.stem
+            done[path].write_bytes(lzma.decompress(path.read_bytes()))
+        return done[path]
+
+    return unpack
+
+
+@pytest.fixture(scope="session")
 def load(real):
     """name -> Tokenizer of a real tokenizer, loaded once."""
     loaded = {}
