@@ -121,16 +121,25 @@ static void remember_short(cyg_bpe_space *space, const looked_up *piece, const i
     line[0].ids[15] = (uint8_t)count;
 }
 
+static inline void mix(uint64_t *a, uint64_t *b, const uint8_t *p)
+{
+    *a = (*a ^ cyg_load64(p)) * UINT64_C(0xD6E8FEB86659FD93);
+    *b = (*b ^ cyg_load64(p + 8)) * UINT64_C(0xBF58476D1CE4E5B9);
+    *a ^= *a >> 29;
+    *b ^= *b >> 31;
+}
+
+/* By 16 bytes, the last ones overlapping those before. */
 static uint64_t hash_long(const uint8_t *p, size_t n)
 {
     uint64_t a = n, b = UINT64_C(0x9E3779B97F4A7C15);
-    for (; n >= 16; p += 16, n -= 16) {
-        a = (a ^ cyg_load64(p)) * UINT64_C(0xD6E8FEB86659FD93);
-        b = (b ^ cyg_load64(p + 8)) * UINT64_C(0xBF58476D1CE4E5B9);
-        a ^= a >> 29;
-        b ^= b >> 31;
+    uint8_t copy[16] = {0};
+    if (n < 16) {
+        p = memcpy(copy, p, n);
+        n = 16;
     }
-    for (size_t i = 0; i < n; i++) a = (a ^ p[i]) * UINT64_C(0x100000001B3);
+    for (; n > 16; p += 16, n -= 16) mix(&a, &b, p);
+    mix(&a, &b, p + n - 16);
     a = (a ^ (b << 17 | b >> 47)) * UINT64_C(0x94D049BB133111EB);
     return a ^ a >> 31;
 }
