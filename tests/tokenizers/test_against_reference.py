@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-reference = pytest.importorskip("tokenizers")
+reference = pytest.importorskip("tokenizers", minversion="0.15")
 
 NAMES = ["gpt2", "llama3", "llama2", "clip", "openai-gpt", "bert-uncased"]
 NAMES += ["own-hf-added-tokens", "own-hf-bpe-metaspace-first", "own-hf-bpe-prefix", "own-hf-digits-bytelevel", "own-hf-ignore-merges"]
