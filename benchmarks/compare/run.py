@@ -2,8 +2,8 @@
 
     python benchmarks/compare/run.py --bench PEERS/bench.py --home HOME decode prefill embed translate concurrent [--rounds 5]
 
-PEERS is the folder of the comparison harness, HOME where its set-up put the engines and their models. Nothing else may run beside it. Further arguments
-go to bench.py as they are.
+PEERS is the folder of the comparison harness, HOME where its set-up put the engines and their models. Nothing else may run beside it.
+Further arguments go to bench.py as they are.
 """
 
 import argparse

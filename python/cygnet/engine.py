@@ -114,7 +114,8 @@ class Engine:
         self._source_weights = builders["decoder"][2].source_weights() if spec.kind is ModelKind.ENCODER_DECODER else None
         self._patches = None
         if "encoder.embed.patch" in packer.plan:
-            self._patches = _projection(packer.weight("encoder.embed.patch")), packer.array("encoder.embed.class"), packer.array("encoder.embed.position.weight")
+            small = (packer.array(f"encoder.embed.{name}") for name in ("class", "position.weight"))
+            self._patches = _projection(packer.weight("encoder.embed.patch")), *small
         self.weight_bytes = packer.arena.bytes_used
         self.weight_kinds = {key: weight.kinds for key, weight in packer.packed.items()}
 
@@ -196,7 +197,7 @@ class Engine:
             try:
                 self._forward(side, batch, wanted, logits)
             except BaseException:
-                for (sequence, _), length in zip(batch, before):
+                for (sequence, _), length in zip(batch, before, strict=True):
                     sequence.truncate(length)
                 raise
         return logits
@@ -213,7 +214,7 @@ class Engine:
             counts = [int(count) for count in rows]
             if len(counts) != len(batch):
                 raise OptionError(f"{len(counts)} row counts for {len(batch)} sequences")
-            if any(not 0 <= count <= len(ids) for count, (_, ids) in zip(counts, batch)):
+            if any(not 0 <= count <= len(ids) for count, (_, ids) in zip(counts, batch, strict=True)):
                 raise OptionError("a row count must be from 0 to the number of new tokens")
         if any(count and not self._sides["decoder"].stack.logit_count for count in counts):
             raise OptionError("this model has no language-model head")
@@ -240,7 +241,7 @@ class Engine:
             flat = side.ids([ids for _, ids, _ in piece], counts)
             starts = [sequence.length for sequence in sequences]
             chosen, end = [], 0
-            for (_, ids, want), count in zip(piece, counts):
+            for (_, _, want), count in zip(piece, counts, strict=True):
                 end += count
                 chosen.extend(range(end - want, end))
             side.runner.run(
@@ -249,7 +250,7 @@ class Engine:
                 counts,
                 flat,
                 table_rows=side.table_rows(flat, counts, starts),
-                ropes=side.tables.prepare([start + count for start, count in zip(starts, counts)]),
+                ropes=side.tables.prepare([start + count for start, count in zip(starts, counts, strict=True)]),
                 head_rows=np.array(chosen, np.int64) if chosen else None,
                 logits=logits[done : done + len(chosen)] if chosen else None,
             )
@@ -423,7 +424,7 @@ class _Side:
         """All tokens in one int32 array, checked."""
         flat = np.empty(sum(counts), np.int32)
         end = 0
-        for ids, count in zip(batch, counts):
+        for ids, count in zip(batch, counts, strict=True):
             try:
                 flat[end : end + count] = ids
             except (TypeError, ValueError, OverflowError):
@@ -443,7 +444,7 @@ class _Side:
             return np.array(starts, np.int32) + np.int32(positions.offset)
         rows = np.empty(len(flat), np.int32)
         end = 0
-        for count, start in zip(counts, starts):
+        for count, start in zip(counts, starts, strict=True):
             part = slice(end, end + count)
             if positions.padding_id is None:
                 rows[part] = np.arange(start + positions.offset, start + positions.offset + count)
@@ -476,7 +477,7 @@ def pool(hidden, offsets, kind):
         return hidden[starts]
     if kind is Pool.LAST:
         return hidden[ends - 1]
-    return np.stack([hidden[start:end].mean(0) for start, end in zip(starts, ends)]) if len(starts) else hidden[:0]
+    return np.stack([hidden[start:end].mean(0) for start, end in zip(starts, ends, strict=True)]) if len(starts) else hidden[:0]
 
 
 def _pieces(batch, wanted, tables):
@@ -485,7 +486,7 @@ def _pieces(batch, wanted, tables):
         yield [(*batch[0], wanted[0])]
         return
     piece, room, totals = [], PASS_TOKENS, []
-    for (sequence, ids), want in zip(batch, wanted):
+    for (sequence, ids), want in zip(batch, wanted, strict=True):
         at = 0
         while at < len(ids):
             part = ids[at : at + room]

@@ -67,7 +67,7 @@ def test_same_bits_alone_in_a_batch_cached_and_on_any_threads(variant, weights):
     assert np.array_equal(np.concatenate(pieces), alone[0])
     steps = [model.sequence() for _ in texts]
     for t in range(33):
-        model.forward([(s, [text[t]]) for s, text in zip(steps, texts) if t < len(text)])
+        model.forward([(s, [text[t]]) for s, text in zip(steps, texts, strict=True) if t < len(text)])
     assert np.array_equal(model.forward([(steps[0], texts[0][33:])], rows="all"), alone[0][33:])
 
 
@@ -146,7 +146,7 @@ def test_encoder_decoder_equals_the_reference():
     model = engine(spec)
     sources, targets = [ids(n, n) for n in (40, 1, 9)], [ids(n, 50 + n) for n in (5, 35, 1)]
     encoded = model.encode(sources)
-    logits = model.forward([(model.sequence(source), target) for source, target in zip(encoded, targets)], rows="all")
+    logits = model.forward([(model.sequence(source), target) for source, target in zip(encoded, targets, strict=True)], rows="all")
     want = [r.logits for r in ReferenceModel(spec, tiny.tensors(spec)).forward(sources, decoder_ids=targets)]
     np.testing.assert_allclose(logits, np.concatenate(want), atol=2e-4)
     alone = model.forward([(model.sequence(model.encode([sources[1]])[0]), targets[1])], rows="all")
