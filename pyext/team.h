@@ -1,13 +1,16 @@
 /* A team of threads: jobs handed over by a generation word, shares claimed from one counter, barriers that spin briefly and then sleep.
 
    A busy neighbour takes a core from one member for milliseconds at a time. Members that wait asleep leave their core to the one that lost its
-   own, and small claimed shares let the others do its work; members that wait spinning would keep both cores from it. */
+   own, and small claimed shares let the others do its work; members that wait spinning would keep both cores from it. So the time to spin adapts: a wait so
+   long that a member must have lost its core makes it short, every other wait a little longer again. */
 #ifndef CYG_TEAM_H
 #define CYG_TEAM_H
 
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "clock.h"
 
 #if defined(__linux__)
 #include <linux/futex.h>
@@ -28,7 +31,12 @@
 #define TEAM_PAUSE() ((void)0)
 #endif
 
-enum { TEAM_SPINS = 1500 }; /* 20 to 80 microseconds, depending on the processor's pause */
+enum {
+    TEAM_SPINS_MOST = 1500, /* pauses: 20 to 80 microseconds, depending on the processor */
+    TEAM_SPINS_LEAST = 20,
+    TEAM_SPINS_STEP = 1,
+    TEAM_LOST_CORE = 300000 /* nanoseconds asleep: no share takes that long in a pass of few rows */
+};
 
 typedef void (*team_job)(void *argument, int thread);
 
@@ -40,6 +48,7 @@ struct team {
     atomic_int sleepers;
     _Alignas(64) atomic_int arrived;
     _Alignas(64) atomic_llong next; /* the next unclaimed share of the current stage */
+    _Alignas(64) atomic_int spins; /* how long waits spin now */
     _Alignas(64) team_job job;
     void *argument;
     const volatile int *cancel; /* may become nonzero at any time; NULL: never */
@@ -67,17 +76,33 @@ static void team_wake(atomic_uint *word) {
 #endif
 }
 
-/* Returns the word once it differs from `seen`. */
-static unsigned team_await(atomic_uint *word, unsigned seen, atomic_int *sleepers) {
+/* Returns the word once it differs from `seen`; after so many pauses it sleeps. `away` receives the nanoseconds of that sleep, 0 without one. */
+static unsigned team_await(atomic_uint *word, unsigned seen, atomic_int *sleepers, int spins, int64_t *away) {
     unsigned now;
-    for (int spin = 0; spin < TEAM_SPINS; spin++) {
+    *away = 0;
+    for (int spin = 0; spin < spins; spin++) {
         if ((now = atomic_load_explicit(word, memory_order_acquire)) != seen) return now;
         TEAM_PAUSE();
     }
+    int64_t began = clock_nanoseconds();
     atomic_fetch_add(sleepers, 1);
     while ((now = atomic_load(word)) == seen) team_sleep(word, seen);
     atomic_fetch_sub(sleepers, 1);
+    *away = clock_nanoseconds() - began;
     return now;
+}
+
+/* A barrier's wait, whose patience adapts. */
+static void team_wait(struct team *t, unsigned phase) {
+    int spins = atomic_load_explicit(&t->spins, memory_order_relaxed);
+    int64_t away;
+    team_await(&t->phase, phase, &t->sleepers, spins, &away);
+    if (away > TEAM_LOST_CORE) {
+        spins = TEAM_SPINS_LEAST;
+    } else if (spins < TEAM_SPINS_MOST) {
+        spins += TEAM_SPINS_STEP;
+    }
+    atomic_store_explicit(&t->spins, spins, memory_order_relaxed);
 }
 
 /* Every member calls it; it also takes back the claims. Returns nonzero when the work shall stop, the same to every member. */
@@ -90,7 +115,7 @@ static int team_barrier(struct team *t) {
         atomic_store(&t->phase, phase + 1);
         if (atomic_load(&t->sleepers)) team_wake(&t->phase);
     } else {
-        team_await(&t->phase, phase, &t->sleepers);
+        team_wait(t, phase);
     }
     return t->stop;
 }
@@ -123,8 +148,9 @@ static int team_run(struct team *t, team_job job, void *argument, int size, cons
 /* A worker's life; a generation that wants no member ends it. */
 static void team_serve(struct team *t, int thread) {
     unsigned seen = 0;
+    int64_t away;
     for (;;) {
-        seen = team_await(&t->generation, seen, &t->idle_sleepers);
+        seen = team_await(&t->generation, seen, &t->idle_sleepers, TEAM_SPINS_MOST, &away);
         unsigned size = seen & 255;
         if (!size) return;
         if ((unsigned)thread >= size) continue;
@@ -141,6 +167,7 @@ static void team_dismiss(struct team *t) {
 static void team_init(struct team *t) {
     memset(t, 0, sizeof *t);
     t->size = 1;
+    atomic_store(&t->spins, TEAM_SPINS_MOST);
 }
 
 #endif
