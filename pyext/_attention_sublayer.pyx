@@ -10,7 +10,7 @@ from cygnet._core._kernels cimport CYG_GROUP, CYG_KEY_BLOCK, CYG_KV_F32, cyg_att
 from cygnet._core._linear cimport Linear, Rows, needs_codes
 from cygnet._core._pass cimport (FEW_ROWS, STAGE_ATTENTION, STAGE_QKV, Bias, Norm, Pass, Rope, View, normalize, prepare, product, stage_begin,
                                  stage_end)
-from cygnet._core._threads cimport team_barrier, team_claim
+from cygnet._core._threads cimport team_claim, team_finish
 
 cdef int64_t QUERY_TILE = 16  # query tokens of a share
 
@@ -22,27 +22,32 @@ cdef void attention_in(Pass *p, int thread, const Attention *a, const Rows *rows
 
 cdef Rows attention_out_rows(Pass *p, int thread, const Attention *a) noexcept nogil:
     """The result of attention_mix as rows for the output projection."""
-    return prepare(p, thread, NULL, p.mixed, a.heads * a.head_dim, NULL, needs_codes(a.output, 1))
+    return prepare(p, thread, NULL, p.mixed, a.heads * a.head_dim, NULL, needs_codes(a.output, 1), False)
 
 
 cdef void attention_mix(Pass *p, int thread, const Attention *a) noexcept nogil:
     """softmax(q k^T) v of every head, from p.qkv into p.mixed."""
-    cdef int64_t began = stage_begin(p, thread), shares, share, head, first, i
+    cdef int64_t began = stage_begin(p, thread), shares, share, total, head, first, i
     cdef const View *view
     cdef bint fused = p.single and a.qk_norm != 2 and not a.cross and a.disentangled == NULL
     if not fused:
-        _positions_stage(p, a)
+        _positions_stage(p, thread, a)
     if a.disentangled != NULL:
         _disentangled_stage(p, thread, a)
-    share = team_claim(p.members, 1)
     if fused:
         # One token a sequence: its key head rotates, stores and attends in one share.
-        shares = p.view_count * a.kv_heads
-        while share < shares:
+        total = p.view_count * a.kv_heads
+    else:
+        total = 0
+        for i in range(p.view_count):
+            total += (p.views[i].count + QUERY_TILE - 1) // QUERY_TILE * a.kv_heads
+    share = team_claim(p.members, thread, 1, total)
+    if fused:
+        while share < total:
             view, head = &p.views[share // a.kv_heads], share % a.kv_heads
             _place(p, a, view, view.row, head)
             _attend(p, thread, a, view, head, 0, 1)
-            share = team_claim(p.members, 1)
+            share = team_claim(p.members, thread, 1, total)
     else:
         first = 0
         for i in range(p.view_count):
@@ -52,9 +57,9 @@ cdef void attention_mix(Pass *p, int thread, const Attention *a) noexcept nogil:
                 # Late tiles of a causal sequence see the most keys: they come first.
                 head = (share - first) % a.kv_heads
                 _attend(p, thread, a, view, head, (shares // a.kv_heads - 1 - (share - first) // a.kv_heads) * QUERY_TILE, QUERY_TILE)
-                share = team_claim(p.members, 1)
+                share = team_claim(p.members, thread, 1, total)
             first += shares
-    team_barrier(p.members)
+    team_finish(p.members, thread, total)
     stage_end(p, thread, STAGE_ATTENTION, began)
 
 
@@ -106,12 +111,12 @@ cdef inline void _place(Pass *p, const Attention *a, const View *view, int64_t r
     p.table.store_kv(p.kv_kind, key, value, a.head_dim, <int>(position % CYG_KEY_BLOCK), block, block + dim * CYG_KEY_BLOCK * size)
 
 
-cdef void _positions_stage(Pass *p, const Attention *a) noexcept nogil:
+cdef void _positions_stage(Pass *p, int thread, const Attention *a) noexcept nogil:
     """Every row's queries and keys normed and rotated, keys and values stored; queries only in cross-attention."""
     cdef int64_t row, last, head, run = max(1, min(<int64_t>8, p.tokens // (4 * p.members.size))), dim = a.head_dim
     cdef float *query
     while True:
-        row = team_claim(p.members, run)
+        row = team_claim(p.members, thread, run, p.tokens)
         if row >= p.tokens:
             break
         last = min(row + run, p.tokens)
@@ -127,7 +132,7 @@ cdef void _positions_stage(Pass *p, const Attention *a) noexcept nogil:
                 for head in range(a.kv_heads):
                     _place(p, a, &p.views[p.view_of[row]], row, head)
             row += 1
-    team_barrier(p.members)
+    team_finish(p.members, thread, p.tokens)
 
 
 cdef void _attend(Pass *p, int thread, const Attention *a, const View *view, int64_t head, int64_t tile, int64_t count) noexcept nogil:
@@ -177,13 +182,13 @@ cdef void _disentangled_stage(Pass *p, int thread, const Attention *a) noexcept 
     if d.position_query == NULL:
         return
     while True:
-        share = team_claim(p.members, 1)
+        share = team_claim(p.members, thread, 1, blocks * a.heads)
         if share >= blocks * a.heads:
             break
         head, row = share // blocks, share % blocks * QUERY_TILE
         _all_panels(p, &d.position_query[head], p.qkv + row * a.qkv_width + (a.heads + head) * a.head_dim, a.qkv_width,
                     min(QUERY_TILE, p.tokens - row), p.positional + (head * p.tokens + row) * d.rows, d.rows)
-    team_barrier(p.members)
+    team_finish(p.members, thread, blocks * a.heads)
 
 
 cdef void _disentangled_bias(Pass *p, int thread, const Attention *a, const View *view, int64_t head, int64_t tile, cyg_attention *share) noexcept nogil:

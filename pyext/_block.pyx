@@ -9,15 +9,15 @@ from cygnet._core._attention_sublayer cimport Attention, attention_in, attention
 from cygnet._core._feed_forward_sublayer cimport FeedForward, feed_forward_down, feed_forward_up, reads_codes
 from cygnet._core._linear cimport Rows, needs_codes
 from cygnet._core._pass cimport STAGE_NORM, STAGE_OUTPUT, Norm, Pass, normalize, prepare, product, stage_begin, stage_end
-from cygnet._core._threads cimport team_barrier, team_claim
+from cygnet._core._threads cimport team_claim, team_finish
 
 
-cdef Rows _input(Pass *p, int thread, const Layer *layer, const Norm *norm, const Norm *pending, bint codes) noexcept nogil:
+cdef Rows _input(Pass *p, int thread, const Layer *layer, const Norm *norm, const Norm *pending, bint codes, bint lasting) noexcept nogil:
     """What a sublayer reads: x after its pending norm, normalised first unless the norm stands elsewhere."""
     cdef bint before = layer.placement != PLACE_POST and layer.placement != PLACE_OUTPUT
     if pending != NULL and not before:
-        return prepare(p, thread, pending, p.x, layer.width, p.x, codes)
-    return prepare(p, thread, norm if before else NULL, p.x, layer.width, p.h, codes)
+        return prepare(p, thread, pending, p.x, layer.width, p.x, codes, lasting)
+    return prepare(p, thread, norm if before else NULL, p.x, layer.width, p.h, codes, lasting)
 
 
 cdef const Norm *_leave(Pass *p, int thread, const Layer *layer, const Norm *norm, const Norm *post_norm) noexcept nogil:
@@ -35,12 +35,12 @@ cdef void _add_normed(Pass *p, int thread, const Layer *layer, const Norm *norm)
     """x += residual_scale * norm(branch)."""
     cdef int64_t row, d = layer.width, began = stage_begin(p, thread)
     while True:
-        row = team_claim(p.members, 1)
+        row = team_claim(p.members, thread, 1, p.tokens)
         if row >= p.tokens:
             break
         normalize(p, norm, p.branch + row * d, d, 1, d, p.branch + row * d, d)
         p.table.axpy(d, layer.residual_scale, p.branch + row * d, p.x + row * d)
-    team_barrier(p.members)
+    team_finish(p.members, thread, p.tokens)
     stage_end(p, thread, STAGE_NORM, began)
 
 
@@ -67,19 +67,19 @@ cdef const Norm *block_forward(Pass *p, int thread, const Layer *layer, const No
     if layer.placement == PLACE_PARALLEL or layer.placement == PLACE_PARALLEL_SPLIT:
         _parallel(p, thread, layer)
         return NULL
-    rows = _input(p, thread, layer, &layer.attention_norm, pending, needs_codes(a.qkv, a.qkv_parts))
+    rows = _input(p, thread, layer, &layer.attention_norm, pending, needs_codes(a.qkv, a.qkv_parts), False)
     attention_in(p, thread, a, &rows)
     attention_mix(p, thread, a)
     _attention_output(p, thread, layer, a, branch)
     pending = _leave(p, thread, layer, &layer.attention_norm, &layer.attention_post_norm)
     if layer.cross != NULL:
         a = layer.cross
-        rows = _input(p, thread, layer, &layer.cross_norm, pending, needs_codes(a.qkv, a.qkv_parts))
+        rows = _input(p, thread, layer, &layer.cross_norm, pending, needs_codes(a.qkv, a.qkv_parts), False)
         attention_in(p, thread, a, &rows)
         attention_mix(p, thread, a)
         _attention_output(p, thread, layer, a, branch)
         pending = _leave(p, thread, layer, &layer.cross_norm, NULL)
-    rows = _input(p, thread, layer, &layer.ffn_norm, pending, reads_codes(&layer.ffn))
+    rows = _input(p, thread, layer, &layer.ffn_norm, pending, reads_codes(&layer.ffn), layer.ffn.experts != NULL)
     feed_forward_up(p, thread, &layer.ffn, &rows)
     _feed_forward_output(p, thread, layer, branch)
     return _leave(p, thread, layer, &layer.ffn_norm, &layer.ffn_post_norm)
@@ -89,10 +89,10 @@ cdef void _parallel(Pass *p, int thread, const Layer *layer) noexcept nogil:
     """x += attention(norm(x)) + ffn(norm'(x)): both read x before either is added."""
     cdef const Attention *a = &layer.attention
     cdef bint split = layer.placement == PLACE_PARALLEL_SPLIT, codes = needs_codes(a.qkv, a.qkv_parts)
-    cdef Rows rows = prepare(p, thread, &layer.attention_norm, p.x, layer.width, p.h, codes or (not split and reads_codes(&layer.ffn)))
+    cdef Rows rows = prepare(p, thread, &layer.attention_norm, p.x, layer.width, p.h, codes or (not split and reads_codes(&layer.ffn)), True)
     attention_in(p, thread, a, &rows)
     if split:
-        rows = prepare(p, thread, &layer.ffn_norm, p.x, layer.width, p.h, reads_codes(&layer.ffn))
+        rows = prepare(p, thread, &layer.ffn_norm, p.x, layer.width, p.h, reads_codes(&layer.ffn), True)
     feed_forward_up(p, thread, &layer.ffn, &rows)
     attention_mix(p, thread, a)
     _attention_output(p, thread, layer, a, False)
@@ -102,4 +102,4 @@ cdef void _parallel(Pass *p, int thread, const Layer *layer) noexcept nogil:
 cdef void settle(Pass *p, int thread, const Norm *pending, int64_t width) noexcept nogil:
     """Applies a pending norm to x."""
     if pending != NULL:
-        prepare(p, thread, pending, p.x, width, p.x, False)
+        prepare(p, thread, pending, p.x, width, p.x, False, False)

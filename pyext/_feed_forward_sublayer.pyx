@@ -10,7 +10,7 @@ from libc.string cimport memcpy
 from cygnet._core._kernels cimport CYG_GROUP, CYG_I8, cyg_activation, cyg_product
 from cygnet._core._linear cimport Linear, Rows, needs_codes
 from cygnet._core._pass cimport (STAGE_ACTIVATION, STAGE_DOWN, STAGE_UP, Pass, prepare_gated, product, stage_begin, stage_end)
-from cygnet._core._threads cimport team_barrier, team_claim
+from cygnet._core._threads cimport team_claim, team_finish, team_meet
 
 
 cdef bint reads_codes(const FeedForward *f) noexcept nogil:
@@ -94,19 +94,33 @@ cdef void _route(Pass *p, const FeedForward *f, int64_t d, const float *x, int64
         chosen[i] = <int32_t>best  # from now on: the row of (token, choice)
 
 
-cdef void _experts_stage(Pass *p, const Linear *weights, int64_t experts, int64_t parts, const Rows *rows, float *y, int64_t ldy) noexcept nogil:
+cdef inline int64_t _expert_run(const Linear *w, int size) noexcept nogil:
+    """Panels of a share."""
+    return max(1, w.panels // (4 * size))
+
+
+cdef inline int64_t _expert_shares(const Linear *w, int size) noexcept nogil:
+    return (w.panels + _expert_run(w, size) - 1) // _expert_run(w, size)
+
+
+cdef void _experts_stage(Pass *p, int thread, const Linear *weights, int64_t experts, int64_t parts, const Rows *rows, float *y, int64_t ldy) noexcept nogil:
     """Each expert's product on its own rows."""
     cdef cyg_product share
     cdef const Linear *w
-    cdef int64_t expert, part, first = 0, index = team_claim(p.members, 1), run, count, row, groups
+    cdef int64_t expert, part, first = 0, total = 0, index, run, count, row, groups
+    for expert in range(experts):
+        if p.expert_start[expert + 1] > p.expert_start[expert]:
+            for part in range(parts):
+                total += _expert_shares(&weights[expert * parts + part], p.members.size)
+    index = team_claim(p.members, thread, 1, total)
     for expert in range(experts):
         row = p.expert_start[expert]
         if p.expert_start[expert + 1] == row:
             continue
         for part in range(parts):
             w = &weights[expert * parts + part]
-            run = max(1, w.panels // (4 * p.members.size))
-            count = (w.panels + run - 1) // run
+            run = _expert_run(w, p.members.size)
+            count = _expert_shares(w, p.members.size)
             groups = (w.k + CYG_GROUP - 1) // CYG_GROUP
             while index < first + count:
                 share.weight, share.n, share.k, share.bias = w.data, w.n, w.k, w.bias
@@ -118,23 +132,23 @@ cdef void _experts_stage(Pass *p, const Linear *weights, int64_t experts, int64_
                 share.alpha, share.accumulate = 1.0, 0
                 share.y, share.ldy = y + row * ldy + w.column, ldy
                 p.table.product[<int>w.kind](&share)
-                index = team_claim(p.members, 1)
+                index = team_claim(p.members, thread, 1, total)
             first += count
-    team_barrier(p.members)
+    team_finish(p.members, thread, total)
 
 
-cdef Rows _expert_codes(Pass *p, float *x, int64_t ldx, int64_t width, int64_t m, bint codes) noexcept nogil:
+cdef Rows _expert_codes(Pass *p, int thread, float *x, int64_t ldx, int64_t width, int64_t m, bint codes) noexcept nogil:
     """Rows sorted by expert as products read them."""
     cdef Rows rows
     cdef int64_t row, groups = (width + CYG_GROUP - 1) // CYG_GROUP
     rows.x, rows.ldx, rows.q, rows.scale, rows.sum = x, ldx, p.codes, p.code_scales, p.code_sums
     if codes:
         while True:
-            row = team_claim(p.members, 1)
+            row = team_claim(p.members, thread, 1, m)
             if row >= m:
                 break
             p.table.quantize_rows(x + row * ldx, ldx, 1, width, rows.q + row * groups * CYG_GROUP, rows.scale + row * groups, rows.sum + row * groups)
-        team_barrier(p.members)
+        team_finish(p.members, thread, m)
     return rows
 
 
@@ -142,17 +156,19 @@ cdef void _experts_up(Pass *p, int thread, const FeedForward *f, const Rows *inp
     cdef const Experts *e = f.experts
     cdef int64_t began = stage_begin(p, thread), slots = p.tokens * e.top_k, row, d = e.up.k, parts = 2 if f.gated else 1
     cdef Rows rows
-    if thread == 0:
+    # The layout of the rows is about to change: nobody may still be reading the one of the layer before.
+    team_meet(p.members, thread)
+    if team_claim(p.members, thread, 1, 1) == 0:
         _route(p, f, d, input.x, input.ldx)
-    team_barrier(p.members)
+    team_finish(p.members, thread, 1)
     while True:
-        row = team_claim(p.members, 1)
+        row = team_claim(p.members, thread, 1, slots)
         if row >= slots:
             break
         memcpy(p.expert_rows + row * d, input.x + p.expert_token[row] * input.ldx, d * sizeof(float))
-    team_barrier(p.members)
-    rows = _expert_codes(p, p.expert_rows, d, d, slots, needs_codes(e.up, <int>(e.count * parts)))
-    _experts_stage(p, e.up, e.count, parts, &rows, p.expert_wide, e.width * parts)
+    team_finish(p.members, thread, slots)
+    rows = _expert_codes(p, thread, p.expert_rows, d, d, slots, needs_codes(e.up, <int>(e.count * parts)))
+    _experts_stage(p, thread, e.up, e.count, parts, &rows, p.expert_wide, e.width * parts)
     stage_end(p, thread, STAGE_UP, began)
 
 
@@ -165,9 +181,9 @@ cdef void _experts_down(Pass *p, int thread, const FeedForward *f, float alpha, 
     cdef Rows rows
     cdef float gate
     rows = prepare_gated(p, thread, f.activation, f.gated, p.expert_wide, ld, slots, e.width, needs_codes(e.down, e.count))
-    _experts_stage(p, e.down, e.count, 1, &rows, p.expert_rows, d)
+    _experts_stage(p, thread, e.down, e.count, 1, &rows, p.expert_rows, d)
     while True:
-        row = team_claim(p.members, 1)
+        row = team_claim(p.members, thread, 1, p.tokens)
         if row >= p.tokens:
             break
         if not accumulate:
@@ -178,5 +194,5 @@ cdef void _experts_down(Pass *p, int thread, const FeedForward *f, float alpha, 
         if f.width and e.shared_gate != NULL:
             gate = 1 / (1 + expf(-p.router[p.tokens * e.count + row]))
             p.table.axpy(d, alpha * gate, shared + row * d, y + row * d)
-    team_barrier(p.members)
+    team_finish(p.members, thread, p.tokens)
     stage_end(p, thread, STAGE_DOWN, began)

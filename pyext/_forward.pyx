@@ -14,7 +14,7 @@ from cygnet._core._linear cimport Linear, Rows, Weight, memory_give, memory_take
 from cygnet._core._pass cimport (FEW_ROWS, STAGE_EMBED, STAGE_HEAD, STAGES, Bias, Norm, Pass, Rope, View, normalize, prepare, product, stage_begin,
                                  stage_end)
 from cygnet._core._stack cimport HeadStep, Stack, StackLayout
-from cygnet._core._threads cimport Job, team_barrier, team_claim
+from cygnet._core._threads cimport TEAM_STAGES, Job, team_claim, team_finish, team_stopped
 
 import numpy as np
 
@@ -164,6 +164,8 @@ cdef class Runner:
         cdef int64_t i, total = sum(counts)
         if total == 0:
             return
+        if 32 * stack.layout.count + 64 > TEAM_STAGES:
+            raise OptionError(f"a stack of {stack.layout.count} layers is deeper than a pass can be")
         if ids is not None and ids.shape[0] != total:
             raise OptionError(f"{ids.shape[0]} tokens for sequences of {total}")
         memset(&work, 0, sizeof(work))
@@ -297,10 +299,10 @@ cdef void _source_job(void *argument, int thread) noexcept nogil:
     cdef size_t size = 4 if p.kv_kind == CYG_KV_F32 else 2
     cdef char *block
     cdef float *key
-    cdef Rows rows = prepare(p, thread, NULL, <float *>w.hidden, w.width, NULL, needs_codes(w.parts, w.count))
+    cdef Rows rows = prepare(p, thread, NULL, <float *>w.hidden, w.width, NULL, needs_codes(w.parts, w.count), False)
     product(p, thread, STAGE_EMBED, w.parts, w.count, &rows, 1.0, 0, p.qkv, w.columns)
     while True:
-        row = team_claim(p.members, 1)
+        row = team_claim(p.members, thread, 1, p.tokens)
         if row >= p.tokens:
             break
         position = row - p.views[p.view_of[row]].row
@@ -308,7 +310,7 @@ cdef void _source_job(void *argument, int thread) noexcept nogil:
             key = p.qkv + row * w.columns + head * dim
             block = <char *>p.views[p.view_of[row]].blocks[position // CYG_KEY_BLOCK] + (w.kv_offset + head * 2 * dim * CYG_KEY_BLOCK) * size
             p.table.store_kv(p.kv_kind, key, key + w.heads * dim, w.head_dim, <int>(position % CYG_KEY_BLOCK), block, block + dim * CYG_KEY_BLOCK * size)
-    team_barrier(p.members)
+    team_finish(p.members, thread, p.tokens)
 
 
 cdef int _store_source(Runner runner, Stack decoder, int layer, weight, const float[:, ::1] hidden, list counts, list sources) except -1:
@@ -362,7 +364,7 @@ cdef void _forward(void *argument, int thread) noexcept nogil:
     _embed(work, thread)
     for i in range(work.stack.count):
         pending = block_forward(p, thread, &work.stack.layers[i], pending)
-        if p.members.stop:
+        if team_stopped(p.members, thread):
             return
     settle(p, thread, pending, work.stack.width)
     if work.hidden != NULL:
@@ -386,7 +388,7 @@ cdef void _embed(Work *work, int thread) noexcept nogil:
     cdef float *e
     cdef Rows rows
     while True:
-        row = team_claim(p.members, 4)
+        row = team_claim(p.members, thread, 4, p.tokens)
         if row >= p.tokens:
             break
         for row in range(row, min(row + 4, p.tokens)):
@@ -404,15 +406,17 @@ cdef void _embed(Work *work, int thread) noexcept nogil:
                     _add(width, stack.types + work.types[row] * width, e)
             if stack.embed_norm.kind:
                 normalize(p, &stack.embed_norm, e, width, 1, width, e, width)
-    team_barrier(p.members)
+    team_finish(p.members, thread, p.tokens)
     if target == work.project_input:
-        rows = prepare(p, thread, NULL, target, width, NULL, needs_codes(stack.embed_project, 1))
+        rows = prepare(p, thread, NULL, target, width, NULL, needs_codes(stack.embed_project, 1), False)
         product(p, thread, STAGE_EMBED, stack.embed_project, 1, &rows, 1.0, 0, p.x, stack.width)
     if stack.positions_after_project and work.rows_of != NULL:
-        if thread == 0:
-            for row in range(p.tokens):
-                _add(stack.width, stack.positions + work.rows_of[row] * stack.width, p.x + row * stack.width)
-        team_barrier(p.members)
+        while True:
+            row = team_claim(p.members, thread, 1, p.tokens)
+            if row >= p.tokens:
+                break
+            _add(stack.width, stack.positions + work.rows_of[row] * stack.width, p.x + row * stack.width)
+        team_finish(p.members, thread, p.tokens)
     stage_end(p, thread, STAGE_EMBED, began)
 
 
@@ -424,16 +428,16 @@ cdef void _write_hidden(Work *work, int thread) noexcept nogil:
     cdef float *target = p.h if stack.final_project != NULL else work.hidden
     cdef Rows rows
     while True:
-        row = team_claim(p.members, 1)
+        row = team_claim(p.members, thread, 1, p.tokens)
         if row >= p.tokens:
             break
         if stack.final_norm.kind:
             normalize(p, &stack.final_norm, p.x + row * d, d, 1, d, target + row * d, d)
         else:
             memcpy(target + row * d, p.x + row * d, d * sizeof(float))
-    team_barrier(p.members)
+    team_finish(p.members, thread, p.tokens)
     if stack.final_project != NULL:
-        rows = prepare(p, thread, NULL, target, d, NULL, needs_codes(stack.final_project, 1))
+        rows = prepare(p, thread, NULL, target, d, NULL, needs_codes(stack.final_project, 1), False)
         product(p, thread, STAGE_HEAD, stack.final_project, 1, &rows, 1.0, 0, work.hidden, stack.output_width)
 
 
@@ -449,16 +453,16 @@ cdef void _head(Work *work, int thread) noexcept nogil:
     cdef int i
     p.tokens = work.head_count
     while True:
-        row = team_claim(p.members, 1)
+        row = team_claim(p.members, thread, 1, work.head_count)
         if row >= work.head_count:
             break
         if stack.final_norm.kind:
             normalize(&p, &stack.final_norm, work.p.x + work.head_rows[row] * d, d, 1, d, source + row * d, d)
         else:
             memcpy(source + row * d, work.p.x + work.head_rows[row] * d, d * sizeof(float))
-    team_barrier(p.members)
+    team_finish(p.members, thread, work.head_count)
     if stack.final_project != NULL:
-        rows = prepare(&p, thread, NULL, source, d, NULL, needs_codes(stack.final_project, 1))
+        rows = prepare(&p, thread, NULL, source, d, NULL, needs_codes(stack.final_project, 1), False)
         product(&p, thread, STAGE_HEAD, stack.final_project, 1, &rows, 1.0, 0, target, stack.output_width)
         source, target = target, source
         d = stack.output_width
@@ -468,22 +472,22 @@ cdef void _head(Work *work, int thread) noexcept nogil:
             target = work.logits
         rows.x = source
         if step.weight != NULL:
-            rows = prepare(&p, thread, NULL, source, d, NULL, needs_codes(step.weight, 1))
+            rows = prepare(&p, thread, NULL, source, d, NULL, needs_codes(step.weight, 1), False)
             product(&p, thread, STAGE_HEAD, step.weight, 1, &rows, stack.head_scale if i + 1 == stack.head_count else 1.0, 0, target, step.width)
-        _finish_step(&p, stack, step, i + 1 == stack.head_count, source if step.weight == NULL else target, target)
+        _finish_step(&p, thread, stack, step, i + 1 == stack.head_count, source if step.weight == NULL else target, target)
         d = step.width
         source, target = target, source
     stage_end(&p, thread, STAGE_HEAD, began)
 
 
-cdef void _finish_step(Pass *p, const StackLayout *stack, const HeadStep *step, bint last, float *source, float *target) noexcept nogil:
+cdef void _finish_step(Pass *p, int thread, const StackLayout *stack, const HeadStep *step, bint last, float *source, float *target) noexcept nogil:
     """Activation, norm and soft cap of a head step, row by row."""
     cdef int64_t row, d = step.width
     cdef bint cap = last and stack.head_softcap > 0
     if step.activation == 0 and step.norm.kind == 0 and not cap and source == target:
         return
     while True:
-        row = team_claim(p.members, 1)
+        row = team_claim(p.members, thread, 1, p.tokens)
         if row >= p.tokens:
             break
         if step.activation:
@@ -494,4 +498,4 @@ cdef void _finish_step(Pass *p, const StackLayout *stack, const HeadStep *step, 
             normalize(p, &step.norm, target + row * d, d, 1, d, target + row * d, d)
         if cap:
             p.table.softcap(d, stack.head_softcap, target + row * d)
-    team_barrier(p.members)
+    team_finish(p.members, thread, p.tokens)

@@ -10,7 +10,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from cygnet._core._kernels cimport CYG_F16, CYG_F32, CYG_GROUP, CYG_I4, CYG_I4M, CYG_I8, cyg_kernels, cyg_product, cyg_weight_kind, kernels
-from cygnet._core._threads cimport Job, team, team_barrier, team_claim
+from cygnet._core._threads cimport Job, team, team_claim, team_finish
 
 from cygnet.errors import FormatError
 
@@ -109,7 +109,7 @@ cdef void _pack(void *argument, int thread) noexcept nogil:
     if values == NULL or codes == NULL or scales == NULL or minima == NULL:
         job.failed = 1
     while not job.failed:
-        panel = team_claim(job.members, 1)
+        panel = team_claim(job.members, thread, 1, part.panels)
         if panel >= part.panels:
             break
         rows = min(nr, part.n - panel * nr)
@@ -265,32 +265,41 @@ cdef int64_t SHARE_ROWS = 112       # rows of a share when there are many: whole
 cdef int64_t SHARE_BYTES = 1 << 15  # weight bytes of a share when there are few rows: some microseconds of reading
 
 
-cdef void product_stage(const cyg_kernels *table, team *members, const Linear *parts, int count, const Rows *rows, int64_t m,
+cdef inline int64_t _run_of(const Linear *part, int size) noexcept nogil:
+    """Panels of a share: enough bytes to be worth a claim, few enough that every member gets some."""
+    return max(1, min(<int64_t>(SHARE_BYTES // max(part.panel_bytes, 1)) + 1, (part.panels + 2 * size - 1) // (2 * size)))
+
+
+cdef void product_stage(const cyg_kernels *table, team *members, int thread, const Linear *parts, int count, const Rows *rows, int64_t m,
                         float alpha, int accumulate, float *y, int64_t ldy) noexcept nogil:
-    """The caller's shares of y = alpha (x W^T + b) (+ y); every member of the team calls it, a barrier ends the stage.
+    """A stage of its own: the caller's shares of y = alpha (x W^T + b) (+ y); every member of the team calls it.
 
     A share is a block of rows times a run of panels of one part. Panels come first in the numbering, so that members work on the same
     panels at the same time.
     """
     cdef cyg_product share
-    cdef int64_t row_blocks = (m + SHARE_ROWS - 1) // SHARE_ROWS, block_rows, run, part_shares, index, first = 0
+    cdef int64_t row_blocks = (m + SHARE_ROWS - 1) // SHARE_ROWS, block_rows, run, part_shares, index, first = 0, total = 0
     cdef int i
     cdef const Linear *part
     if m == 0:
         return
     block_rows = min(m, SHARE_ROWS)
-    index = team_claim(members, 1)
+    for i in range(count):
+        run = _run_of(&parts[i], members.size)
+        total += (parts[i].panels + run - 1) // run * row_blocks
+    index = team_claim(members, thread, 1, total)
     for i in range(count):
         part = &parts[i]
-        run = max(1, min(<int64_t>(SHARE_BYTES // max(part.panel_bytes, 1)) + 1, (part.panels + 2 * members.size - 1) // (2 * members.size)))
+        run = _run_of(part, members.size)
         part_shares = (part.panels + run - 1) // run * row_blocks
         share.weight, share.n, share.k, share.bias = part.data, part.n, part.k, part.bias
         share.alpha, share.accumulate = alpha, accumulate
         share.ldx, share.ldy = rows.ldx, ldy
         while index < first + part_shares:
             _share(table, part, rows, &share, (index - first) // row_blocks * run, run, (index - first) % row_blocks * block_rows, block_rows, m, y, ldy)
-            index = team_claim(members, 1)
+            index = team_claim(members, thread, 1, total)
         first += part_shares
+    team_finish(members, thread, total)
 
 
 cdef inline void _share(const cyg_kernels *table, const Linear *part, const Rows *rows, cyg_product *share, int64_t panel, int64_t run,

@@ -1,7 +1,7 @@
 """The stages that all sublayers share: norms, activations and the quantising that precedes a product, and the product itself.
 
-Every member of the team runs the same stages in the same order; a stage is a set of shares that members claim, ended by a barrier. With few rows a
-member computes what precedes a product for itself, in its private scratch: that is cheaper than a barrier, and the bits are the same.
+Every member of the team runs the same stages in the same order; a stage is a set of shares that members claim, over when all are done. With few rows a
+member computes what precedes a product for itself, in its private scratch: that is cheaper than a stage, and the bits are the same.
 """
 
 from libc.stdint cimport int8_t, int32_t, int64_t
@@ -9,7 +9,7 @@ from libc.string cimport memcpy
 
 from cygnet._core._kernels cimport CYG_GROUP, cyg_activation, cyg_kernels
 from cygnet._core._linear cimport Linear, Rows, product_stage
-from cygnet._core._threads cimport team_barrier, team_claim
+from cygnet._core._threads cimport team_behind, team_claim, team_finish
 
 cdef extern from "clock.h":
     int64_t clock_nanoseconds() noexcept nogil
@@ -62,10 +62,11 @@ cdef inline int64_t _rows_a_share(int64_t m, int size) noexcept nogil:
     return max(1, min(<int64_t>16, m // (4 * size)))
 
 
-cdef Rows prepare(Pass *p, int thread, const Norm *norm, float *source, int64_t width, float *target, bint codes) noexcept nogil:
+cdef Rows prepare(Pass *p, int thread, const Norm *norm, float *source, int64_t width, float *target, bint codes, bint lasting) noexcept nogil:
     """norm(source) in `target` (which may be `source`), and its codes; `norm` NULL: the source itself.
 
-    With few rows and a target other than the source, the result is private to the member.
+    With few rows and a target other than the source, the result is private to the member, which leaves it unmade where the one stage that reads it is over;
+    `lasting` rows are read by more than one.
     """
     cdef Rows rows
     cdef int64_t m = p.tokens, row, count, run, began = stage_begin(p, thread)
@@ -74,6 +75,8 @@ cdef Rows prepare(Pass *p, int thread, const Norm *norm, float *source, int64_t 
         return _shared_rows(p, source, width)
     if m <= FEW_ROWS and not (normed and target == source):
         rows = _private_rows(p, thread, width)
+        if not lasting and team_behind(p.members, thread):
+            return rows
         if normed:
             normalize(p, norm, source, width, m, width, rows.x, width)
         else:
@@ -85,7 +88,7 @@ cdef Rows prepare(Pass *p, int thread, const Norm *norm, float *source, int64_t 
     rows = _shared_rows(p, target if normed else source, width)
     run = _rows_a_share(m, p.members.size)
     while True:
-        row = team_claim(p.members, run)
+        row = team_claim(p.members, thread, run, m)
         if row >= m:
             break
         count = min(run, m - row)
@@ -93,7 +96,7 @@ cdef Rows prepare(Pass *p, int thread, const Norm *norm, float *source, int64_t 
             normalize(p, norm, source + row * width, width, count, width, target + row * width, width)
         if codes:
             _quantize(p, &rows, row, count, width)
-    team_barrier(p.members)
+    team_finish(p.members, thread, m)
     stage_end(p, thread, STAGE_NORM, began)
     return rows
 
@@ -115,6 +118,8 @@ cdef Rows prepare_gated(Pass *p, int thread, int activation, bint gated, float *
     cdef cyg_activation f = <cyg_activation>activation
     if m <= FEW_ROWS:
         rows = _private_rows(p, thread, width)
+        if team_behind(p.members, thread):
+            return rows
         _activate(p, f, gated, wide, ld, m, width, rows.x, width)
         if codes:
             _quantize(p, &rows, 0, m, width)
@@ -123,22 +128,21 @@ cdef Rows prepare_gated(Pass *p, int thread, int activation, bint gated, float *
     rows = _shared_rows(p, wide, ld)
     run = _rows_a_share(m, p.members.size)
     while True:
-        row = team_claim(p.members, run)
+        row = team_claim(p.members, thread, run, m)
         if row >= m:
             break
         count = min(run, m - row)
         _activate(p, f, gated, wide + row * ld, ld, count, width, wide + row * ld, ld)
         if codes:
             _quantize(p, &rows, row, count, width)
-    team_barrier(p.members)
+    team_finish(p.members, thread, m)
     stage_end(p, thread, STAGE_ACTIVATION, began)
     return rows
 
 
 cdef void product(Pass *p, int thread, Stage stage, const Linear *parts, int count, const Rows *rows, float alpha, int accumulate, float *y,
                   int64_t ldy) noexcept nogil:
-    """y = alpha (rows W^T + b) (+ y) for all rows of the pass, ended by a barrier."""
+    """y = alpha (rows W^T + b) (+ y) for all rows of the pass, a stage of its own."""
     cdef int64_t began = stage_begin(p, thread)
-    product_stage(p.table, p.members, parts, count, rows, p.tokens, alpha, accumulate, y, ldy)
-    team_barrier(p.members)
+    product_stage(p.table, p.members, thread, parts, count, rows, p.tokens, alpha, accumulate, y, ldy)
     stage_end(p, thread, stage, began)

@@ -13,7 +13,9 @@ from libc.stdlib cimport calloc, free
 from libc.stdint cimport int64_t
 
 cdef extern from "team.h":
-    void team_init(team *t) noexcept nogil
+    struct team_stage:
+        pass
+    void team_init(team *t, team_stage *stages) noexcept nogil
     int team_run(team *t, team_job job, void *argument, int size, const int *cancel) noexcept nogil
     void team_serve(team *t, int thread) noexcept nogil
     void team_dismiss(team *t) noexcept nogil
@@ -28,9 +30,12 @@ cdef class _Workers:
     cdef object started
 
     def __cinit__(self, int size):
-        cdef char *memory = <char *>calloc(1, sizeof(team) + 64)  # kept for good: a dismissed worker may still look at it
+        # Kept for good: a dismissed worker may still look at it. Only the stages that a job reaches are ever touched.
+        cdef char *memory = <char *>calloc(1, sizeof(team) + TEAM_STAGES * sizeof(team_stage) + 64)
+        if memory == NULL:
+            raise MemoryError()
         self.members = <team *>((<size_t>memory + 63) & ~<size_t>63)
-        team_init(self.members)
+        team_init(self.members, <team_stage *>(self.members + 1))
         self.size = size
         self.started = threading.Event()
 
@@ -114,11 +119,11 @@ cdef void _probe(void *argument, int thread) noexcept nogil:
     cdef int64_t share
     for _ in range(3):
         while True:
-            share = team_claim(p.members, 1)
+            share = team_claim(p.members, thread, 1, p.shares)
             if share >= p.shares:
                 break
             p.done_by[share] += 1
-        team_barrier(p.members)
+        team_finish(p.members, thread, p.shares)
 
 
 def probe(int threads, int64_t shares):

@@ -41,5 +41,5 @@ cdef class Weight:
     cdef object own_bias  # keeps alive a bias that does not lie in the arena
 
 cdef bint needs_codes(const Linear *parts, int count) noexcept nogil
-cdef void product_stage(const cyg_kernels *table, team *members, const Linear *parts, int count, const Rows *rows, int64_t m,
+cdef void product_stage(const cyg_kernels *table, team *members, int thread, const Linear *parts, int count, const Rows *rows, int64_t m,
                         float alpha, int accumulate, float *y, int64_t ldy) noexcept nogil

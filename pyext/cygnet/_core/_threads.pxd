@@ -4,11 +4,14 @@ from libc.stdint cimport int64_t
 
 cdef extern from "team.h":
     ctypedef void (*team_job)(void *argument, int thread) noexcept nogil
+    enum: TEAM_STAGES
     struct team:
-        int stop
         int size
-    int team_barrier(team *t) noexcept nogil
-    int64_t team_claim(team *t, int64_t count) noexcept nogil
+    int64_t team_claim(team *t, int thread, int64_t count, int64_t total) noexcept nogil
+    void team_finish(team *t, int thread, int64_t total) noexcept nogil
+    void team_meet(team *t, int thread) noexcept nogil
+    bint team_behind(team *t, int thread) noexcept nogil
+    bint team_stopped(team *t, int thread) noexcept nogil
 
 cdef class Job:
     """The team held by one caller: begin() waits for it, run() works, end() gives it back."""
