@@ -111,28 +111,47 @@ cdef inline void _place(Pass *p, const Attention *a, const View *view, int64_t r
     p.table.store_kv(p.kv_kind, key, value, a.head_dim, <int>(position % CYG_KEY_BLOCK), block, block + dim * CYG_KEY_BLOCK * size)
 
 
+cdef inline int64_t _blocks_of(const View *view) noexcept nogil:
+    """Key blocks that a view's new tokens fall into."""
+    return (view.start + view.count - 1) // CYG_KEY_BLOCK - view.start // CYG_KEY_BLOCK + 1
+
+
 cdef void _positions_stage(Pass *p, int thread, const Attention *a) noexcept nogil:
-    """Every row's queries and keys normed and rotated, keys and values stored; queries only in cross-attention."""
-    cdef int64_t row, last, head, run = max(1, min(<int64_t>8, p.tokens // (4 * p.members.size))), dim = a.head_dim
-    cdef float *query
-    while True:
-        row = team_claim(p.members, thread, run, p.tokens)
-        if row >= p.tokens:
-            break
-        last = min(row + run, p.tokens)
-        while row < last:
-            query = p.qkv + row * a.qkv_width
-            if a.qk_norm == 2:
-                normalize(p, &a.query_norm, query, 0, 1, a.heads * dim, query, 0)
-                if not a.cross:
-                    normalize(p, &a.key_norm, query + a.heads * dim, 0, 1, a.kv_heads * dim, query + a.heads * dim, 0)
-            if a.cross and a.qk_norm == 1:
-                _norm_heads(p, &a.query_norm, a.qk_norm_stride, query, 0, a.heads, dim)
-            if not a.cross:
-                for head in range(a.kv_heads):
-                    _place(p, a, &p.views[p.view_of[row]], row, head)
-            row += 1
-    team_finish(p.members, thread, p.tokens)
+    """Every row's queries and keys normed and rotated, keys and values stored; queries only in cross-attention.
+
+    A unit is one key block of a sequence: members that wrote neighbouring keys of a block would take its cache lines from each other.
+    """
+    cdef const View *view
+    cdef int64_t i, unit, total = 0, first = 0, row, last, block
+    for i in range(p.view_count):
+        total += _blocks_of(&p.views[i])
+    unit = team_claim(p.members, thread, 1, total)
+    for i in range(p.view_count):
+        view = &p.views[i]
+        while unit < first + _blocks_of(view):
+            block = view.start // CYG_KEY_BLOCK + unit - first
+            row = view.row + max(block * CYG_KEY_BLOCK - view.start, 0)
+            last = view.row + min((block + 1) * CYG_KEY_BLOCK - view.start, view.count)
+            while row < last:
+                _position_row(p, a, view, row)
+                row += 1
+            unit = team_claim(p.members, thread, 1, total)
+        first += _blocks_of(view)
+    team_finish(p.members, thread, total)
+
+
+cdef void _position_row(Pass *p, const Attention *a, const View *view, int64_t row) noexcept nogil:
+    cdef int64_t head, dim = a.head_dim
+    cdef float *query = p.qkv + row * a.qkv_width
+    if a.qk_norm == 2:
+        normalize(p, &a.query_norm, query, 0, 1, a.heads * dim, query, 0)
+        if not a.cross:
+            normalize(p, &a.key_norm, query + a.heads * dim, 0, 1, a.kv_heads * dim, query + a.heads * dim, 0)
+    if a.cross and a.qk_norm == 1:
+        _norm_heads(p, &a.query_norm, a.qk_norm_stride, query, 0, a.heads, dim)
+    if not a.cross:
+        for head in range(a.kv_heads):
+            _place(p, a, view, row, head)
 
 
 cdef void _attend(Pass *p, int thread, const Attention *a, const View *view, int64_t head, int64_t tile, int64_t count) noexcept nogil:

@@ -302,14 +302,15 @@ cdef void _source_job(void *argument, int thread) noexcept nogil:
     cdef Rows rows = prepare(p, thread, NULL, <float *>w.hidden, w.width, NULL, needs_codes(w.parts, w.count), False)
     product(p, thread, STAGE_EMBED, w.parts, w.count, &rows, 1.0, 0, p.qkv, w.columns)
     while True:
-        row = team_claim(p.members, thread, 1, p.tokens)
+        row = team_claim(p.members, thread, CYG_KEY_BLOCK, p.tokens)
         if row >= p.tokens:
             break
-        position = row - p.views[p.view_of[row]].row
-        for head in range(w.heads):
-            key = p.qkv + row * w.columns + head * dim
-            block = <char *>p.views[p.view_of[row]].blocks[position // CYG_KEY_BLOCK] + (w.kv_offset + head * 2 * dim * CYG_KEY_BLOCK) * size
-            p.table.store_kv(p.kv_kind, key, key + w.heads * dim, w.head_dim, <int>(position % CYG_KEY_BLOCK), block, block + dim * CYG_KEY_BLOCK * size)
+        for row in range(row, min(row + CYG_KEY_BLOCK, p.tokens)):
+            position = row - p.views[p.view_of[row]].row
+            for head in range(w.heads):
+                key = p.qkv + row * w.columns + head * dim
+                block = <char *>p.views[p.view_of[row]].blocks[position // CYG_KEY_BLOCK] + (w.kv_offset + head * 2 * dim * CYG_KEY_BLOCK) * size
+                p.table.store_kv(p.kv_kind, key, key + w.heads * dim, w.head_dim, <int>(position % CYG_KEY_BLOCK), block, block + dim * CYG_KEY_BLOCK * size)
     team_finish(p.members, thread, p.tokens)
 
 

@@ -262,20 +262,26 @@ cdef bint needs_codes(const Linear *parts, int count) noexcept nogil:
 
 
 cdef int64_t SHARE_ROWS = 112       # rows of a share when there are many: whole tiles of the kernels, within the second-level cache
+cdef int64_t CACHE_BYTES = 3 << 18  # weight bytes of a share when there are many rows
 cdef int64_t SHARE_BYTES = 1 << 15  # weight bytes of a share when there are few rows: some microseconds of reading
 
 
-cdef inline int64_t _run_of(const Linear *part, int size) noexcept nogil:
-    """Panels of a share: enough bytes to be worth a claim, few enough that every member gets some."""
-    return max(1, min(<int64_t>(SHARE_BYTES // max(part.panel_bytes, 1)) + 1, (part.panels + 2 * size - 1) // (2 * size)))
+cdef inline int64_t _run_of(const Linear *part, int64_t row_blocks, int size) noexcept nogil:
+    """Panels of a share.
+
+    With one block of rows: enough bytes to be worth a claim, few enough that every member gets some. With more: as many as stay in the second-level cache
+    while the rows pass by, few enough that the last shares do not leave a member idle for long.
+    """
+    if row_blocks == 1:
+        return max(1, min(<int64_t>(SHARE_BYTES // max(part.panel_bytes, 1)) + 1, (part.panels + 2 * size - 1) // (2 * size)))
+    return max(1, min(<int64_t>(CACHE_BYTES // max(part.panel_bytes, 1)), part.panels * row_blocks // (12 * size)))
 
 
 cdef void product_stage(const cyg_kernels *table, team *members, int thread, const Linear *parts, int count, const Rows *rows, int64_t m,
                         float alpha, int accumulate, float *y, int64_t ldy) noexcept nogil:
     """A stage of its own: the caller's shares of y = alpha (x W^T + b) (+ y); every member of the team calls it.
 
-    A share is a block of rows times a run of panels of one part. Panels come first in the numbering, so that members work on the same
-    panels at the same time.
+    A share is a block of rows times a run of panels of one part; all blocks of rows pass by one run of panels before the next run.
     """
     cdef cyg_product share
     cdef int64_t row_blocks = (m + SHARE_ROWS - 1) // SHARE_ROWS, block_rows, run, part_shares, index, first = 0, total = 0
@@ -285,12 +291,12 @@ cdef void product_stage(const cyg_kernels *table, team *members, int thread, con
         return
     block_rows = min(m, SHARE_ROWS)
     for i in range(count):
-        run = _run_of(&parts[i], members.size)
+        run = _run_of(&parts[i], row_blocks, members.size)
         total += (parts[i].panels + run - 1) // run * row_blocks
     index = team_claim(members, thread, 1, total)
     for i in range(count):
         part = &parts[i]
-        run = _run_of(part, members.size)
+        run = _run_of(part, row_blocks, members.size)
         part_shares = (part.panels + run - 1) // run * row_blocks
         share.weight, share.n, share.k, share.bias = part.data, part.n, part.k, part.bias
         share.alpha, share.accumulate = alpha, accumulate
