@@ -10,7 +10,7 @@ from cygnet.errors import ContextOverflow, OptionError
 from cygnet.models.base import Model, Parts, as_batch, is_ids, is_single, token_batches
 
 # Tokens of one forward pass: enough rows to keep every core busy, few enough for activations to stay in cache.
-BATCH_TOKENS = 2048
+BATCH_TOKENS = 1024
 
 
 class TextModel(Model):
