@@ -16,6 +16,7 @@ from cygnet.engine import Engine
 from cygnet.generation.options import GenerationOptions
 from cygnet.generation.scheduler import Scheduler
 from cygnet.generation.tasks import Request
+from cygnet.hub import resolve
 
 
 def timed(work):
@@ -113,7 +114,7 @@ def main():
     parser.add_argument("--tokens", type=int, default=64)
     parser.add_argument("--contexts", type=int, nargs="*", default=[0, 1000, 4000, 8000])
     arguments = parser.parse_args()
-    loaded = load_spec(arguments.model)
+    loaded = load_spec(resolve(arguments.model))
     engine = Engine(loaded.spec, loaded.weights, weights=arguments.weights, threads=arguments.threads)
     together(engine, 5, 20, arguments.requests, arguments.tokens)
     together(engine, 20, 400, arguments.requests, arguments.tokens)

@@ -13,14 +13,13 @@ import numpy as np
 
 from cygnet._core._cache import BLOCK_TOKENS, BlockPool, Sequence
 from cygnet._core._forward import Runner
-from cygnet._core._stack import Stack
 from cygnet.architectures.spec import Disentangled, ModelKind, Pool, PositionTable
 from cygnet.cpu_count import thread_count
+from cygnet.engine_sides import Side, head_stack, passes, pool, projection_stack
 from cygnet.errors import CacheFull, ContextOverflow, OptionError
-from cygnet.packing import DISENTANGLED_REACH, Packer, StackBuilder, add_head, plan_head
-from cygnet.position_tables import VARIANTS, PositionTables
+from cygnet.packing import DISENTANGLED_REACH, Packer, StackBuilder, plan_head
+from cygnet.position_tables import PositionTables
 
-PASS_TOKENS = 512  # rows of a pass over cached sequences: longer prompts go in pieces, so that buffers stay small
 DEFAULT_CACHE_BYTES = 4 << 30
 
 
@@ -105,17 +104,17 @@ class Engine:
         self._sides = {}
         for name, (runner, tables, builder) in builders.items():
             stack = builder.build(spec.head if in_stack and name == last else None)
-            self._sides[name] = _Side(runner, tables, stack, getattr(spec, name))
+            self._sides[name] = Side(runner, tables, stack, getattr(spec, name))
         embedding = builders[last][2]._embedding_name()
         self._heads = {}
         for which, head in (("head", None if in_stack else spec.head), ("pooler", spec.pooler)):
             if head is not None:
-                self._heads[which] = head, _head_stack(packer, head, self._sides[last].stack.output_width, embedding)
+                self._heads[which] = head, head_stack(packer, head, self._sides[last].stack.output_width, embedding)
         self._source_weights = builders["decoder"][2].source_weights() if spec.kind is ModelKind.ENCODER_DECODER else None
         self._patches = None
         if "encoder.embed.patch" in packer.plan:
             small = (packer.array(f"encoder.embed.{name}") for name in ("class", "position.weight"))
-            self._patches = _projection(packer.weight("encoder.embed.patch")), *small
+            self._patches = projection_stack(packer.weight("encoder.embed.patch")), *small
         self.weight_bytes = packer.arena.bytes_used
         self.weight_kinds = {key: weight.kinds for key, weight in packer.packed.items()}
 
@@ -235,7 +234,7 @@ class Engine:
                 "release sequences, run fewer at once or raise cache_bytes"
             )
         done = 0
-        for piece in _pieces(batch, wanted, side.tables):
+        for piece in passes(batch, wanted, side.tables):
             sequences = [sequence for sequence, _, _ in piece]
             counts = [len(ids) for _, ids, _ in piece]
             flat = side.ids([ids for _, ids, _ in piece], counts)
@@ -410,118 +409,6 @@ class Engine:
             for stage, seconds in side.runner.profile(on).items():
                 total[stage] = total.get(stage, 0.0) + seconds
         return total
-
-
-class _Side:
-    """Encoder or decoder: its stack, what runs it, and how tokens become rows of its tables."""
-
-    def __init__(self, runner, tables, stack, spec):
-        self.runner, self.tables, self.stack = runner, tables, stack
-        self.positions = spec.embedding.positions
-        self.type_count = spec.embedding.type_count
-
-    def ids(self, batch, counts):
-        """All tokens in one int32 array, checked."""
-        flat = np.empty(sum(counts), np.int32)
-        end = 0
-        for ids, count in zip(batch, counts, strict=True):
-            try:
-                flat[end : end + count] = ids
-            except (TypeError, ValueError, OverflowError):
-                raise OptionError("token ids must be integers") from None
-            end += count
-        if len(flat) and not (0 <= flat.min() and flat.max() < self.stack.token_count):
-            wrong = next(int(i) for i in flat if not 0 <= i < self.stack.token_count)
-            raise OptionError(f"token id {wrong} lies outside the vocabulary of {self.stack.token_count}")
-        return flat
-
-    def table_rows(self, flat, counts, starts):
-        """Row of the position table of each token, or None without such a table."""
-        positions = self.positions
-        if positions is None or positions.kind is PositionTable.NONE:
-            return None
-        if len(counts) == len(flat) and positions.padding_id is None:
-            return np.array(starts, np.int32) + np.int32(positions.offset)
-        rows = np.empty(len(flat), np.int32)
-        end = 0
-        for count, start in zip(counts, starts, strict=True):
-            part = slice(end, end + count)
-            if positions.padding_id is None:
-                rows[part] = np.arange(start + positions.offset, start + positions.offset + count)
-            else:
-                real = flat[part] != positions.padding_id
-                rows[part] = np.where(real, np.cumsum(real) - 1 + start + positions.offset, positions.padding_row)
-            end += count
-        return rows
-
-    def type_ids(self, type_ids, counts):
-        """Token types in one int32 array, zeros by default, or None without such a table."""
-        if not self.type_count:
-            return None
-        flat = np.zeros(sum(counts), np.int32)
-        if type_ids is not None:
-            flat[:] = np.concatenate([np.asarray(kinds, np.int32) for kinds in type_ids]) if len(flat) else 0
-            if len(flat) and not (0 <= flat.min() and flat.max() < self.type_count):
-                raise OptionError(f"token types must lie in 0..{self.type_count - 1}")
-        return flat
-
-
-def pool(hidden, offsets, kind):
-    """The rows of each sequence that a head sees: all, the first, the last, or their mean."""
-    if kind is Pool.ALL:
-        return hidden
-    starts, ends = offsets[:-1], offsets[1:]
-    if (starts == ends).any():
-        raise OptionError("a sequence without tokens has no pooled row")
-    if kind is Pool.FIRST:
-        return hidden[starts]
-    if kind is Pool.LAST:
-        return hidden[ends - 1]
-    return np.stack([hidden[start:end].mean(0) for start, end in zip(starts, ends, strict=True)]) if len(starts) else hidden[:0]
-
-
-def _pieces(batch, wanted, tables):
-    """Cuts a batch into passes of at most PASS_TOKENS rows: lists of (sequence, ids, rows wanted from its end)."""
-    if len(batch) == 1 and len(batch[0][1]) <= PASS_TOKENS:
-        yield [(*batch[0], wanted[0])]
-        return
-    piece, room, totals = [], PASS_TOKENS, []
-    for (sequence, ids), want in zip(batch, wanted, strict=True):
-        at = 0
-        while at < len(ids):
-            part = ids[at : at + room]
-            total = sequence.length + len(part)
-            if piece and tables.distinct([*totals, total]) >= VARIANTS:
-                yield piece
-                piece, room, totals = [], PASS_TOKENS, []
-                continue
-            at += len(part)
-            piece.append((sequence, part, max(0, min(len(part), want - (len(ids) - at)))))
-            totals.append(total)
-            room -= len(part)
-            if room == 0:
-                yield piece
-                piece, room, totals = [], PASS_TOKENS, []
-    if piece:
-        yield piece
-
-
-def _head_stack(packer, head, width, embedding_name):
-    """A stack without layers that runs a head on given rows."""
-    stack = Stack(width, 0, 0)
-    stack.embedding()
-    stack.finish()
-    add_head(packer, stack, head, embedding_name)
-    return stack
-
-
-def _projection(weight):
-    """A stack without layers that is one product."""
-    stack = Stack(weight.k, 0, 0)
-    stack.embedding()
-    stack.finish()
-    stack.head([(weight, 0, None)])
-    return stack
 
 
 def _blocks(cache_bytes, block_bytes):

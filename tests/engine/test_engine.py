@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from cygnet.architectures.spec import NormKind, NormSpec, Placement, QKNorm
-from cygnet.engine import PASS_TOKENS, Engine
+from cygnet.engine import Engine
+from cygnet.engine_sides import PASS_TOKENS
 from cygnet.errors import CacheFull, Cancelled, ContextOverflow, OptionError
 from cygnet.reference.model import ReferenceModel
 from tests.engine import tiny

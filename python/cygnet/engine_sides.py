@@ -1,0 +1,125 @@
+"""One side of an engine (encoder or decoder): tokens become rows of its tables, batches become passes, heads become stacks without layers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cygnet._core._stack import Stack
+from cygnet.architectures.spec import Pool, PositionTable
+from cygnet.errors import OptionError
+from cygnet.packing import add_head
+from cygnet.position_tables import VARIANTS
+
+PASS_TOKENS = 512  # rows of a pass over cached sequences: longer prompts go in pieces, so that buffers stay small
+
+
+class Side:
+    """Encoder or decoder: its stack, what runs it, and how tokens become rows of its tables."""
+
+    def __init__(self, runner, tables, stack, spec):
+        self.runner, self.tables, self.stack = runner, tables, stack
+        self.positions = spec.embedding.positions
+        self.type_count = spec.embedding.type_count
+
+    def ids(self, batch, counts):
+        """All tokens in one int32 array, checked."""
+        flat = np.empty(sum(counts), np.int32)
+        end = 0
+        for ids, count in zip(batch, counts, strict=True):
+            try:
+                flat[end : end + count] = ids
+            except (TypeError, ValueError, OverflowError):
+                raise OptionError("token ids must be integers") from None
+            end += count
+        if len(flat) and not (0 <= flat.min() and flat.max() < self.stack.token_count):
+            wrong = next(int(i) for i in flat if not 0 <= i < self.stack.token_count)
+            raise OptionError(f"token id {wrong} lies outside the vocabulary of {self.stack.token_count}")
+        return flat
+
+    def table_rows(self, flat, counts, starts):
+        """Row of the position table of each token, or None without such a table."""
+        positions = self.positions
+        if positions is None or positions.kind is PositionTable.NONE:
+            return None
+        if len(counts) == len(flat) and positions.padding_id is None:
+            return np.array(starts, np.int32) + np.int32(positions.offset)
+        rows = np.empty(len(flat), np.int32)
+        end = 0
+        for count, start in zip(counts, starts, strict=True):
+            part = slice(end, end + count)
+            if positions.padding_id is None:
+                rows[part] = np.arange(start + positions.offset, start + positions.offset + count)
+            else:
+                real = flat[part] != positions.padding_id
+                rows[part] = np.where(real, np.cumsum(real) - 1 + start + positions.offset, positions.padding_row)
+            end += count
+        return rows
+
+    def type_ids(self, type_ids, counts):
+        """Token types in one int32 array, zeros by default, or None without such a table."""
+        if not self.type_count:
+            return None
+        flat = np.zeros(sum(counts), np.int32)
+        if type_ids is not None:
+            flat[:] = np.concatenate([np.asarray(kinds, np.int32) for kinds in type_ids]) if len(flat) else 0
+            if len(flat) and not (0 <= flat.min() and flat.max() < self.type_count):
+                raise OptionError(f"token types must lie in 0..{self.type_count - 1}")
+        return flat
+
+
+def pool(hidden, offsets, kind):
+    """The rows of each sequence that a head sees: all, the first, the last, or their mean."""
+    if kind is Pool.ALL:
+        return hidden
+    starts, ends = offsets[:-1], offsets[1:]
+    if (starts == ends).any():
+        raise OptionError("a sequence without tokens has no pooled row")
+    if kind is Pool.FIRST:
+        return hidden[starts]
+    if kind is Pool.LAST:
+        return hidden[ends - 1]
+    return np.stack([hidden[start:end].mean(0) for start, end in zip(starts, ends, strict=True)]) if len(starts) else hidden[:0]
+
+
+def passes(batch, wanted, tables):
+    """Cuts a batch into passes of at most PASS_TOKENS rows: lists of (sequence, ids, rows wanted from its end)."""
+    if len(batch) == 1 and len(batch[0][1]) <= PASS_TOKENS:
+        yield [(*batch[0], wanted[0])]
+        return
+    piece, room, totals = [], PASS_TOKENS, []
+    for (sequence, ids), want in zip(batch, wanted, strict=True):
+        at = 0
+        while at < len(ids):
+            part = ids[at : at + room]
+            total = sequence.length + len(part)
+            if piece and tables.distinct([*totals, total]) >= VARIANTS:
+                yield piece
+                piece, room, totals = [], PASS_TOKENS, []
+                continue
+            at += len(part)
+            piece.append((sequence, part, max(0, min(len(part), want - (len(ids) - at)))))
+            totals.append(total)
+            room -= len(part)
+            if room == 0:
+                yield piece
+                piece, room, totals = [], PASS_TOKENS, []
+    if piece:
+        yield piece
+
+
+def head_stack(packer, head, width, embedding_name):
+    """A stack without layers that runs a head on given rows."""
+    stack = Stack(width, 0, 0)
+    stack.embedding()
+    stack.finish()
+    add_head(packer, stack, head, embedding_name)
+    return stack
+
+
+def projection_stack(weight):
+    """A stack without layers that is one product."""
+    stack = Stack(weight.k, 0, 0)
+    stack.embedding()
+    stack.finish()
+    stack.head([(weight, 0, None)])
+    return stack
