@@ -9,6 +9,7 @@ from cygnet._core._attention_sublayer cimport Attention, attention_in, attention
 from cygnet._core._feed_forward_sublayer cimport FeedForward, feed_forward_down, feed_forward_up, reads_codes
 from cygnet._core._linear cimport Rows, needs_codes
 from cygnet._core._pass cimport STAGE_NORM, STAGE_OUTPUT, Norm, Pass, normalize, prepare, product, stage_begin, stage_end
+from cygnet._core._recurrent_sublayer cimport Recurrent, recurrent_in, recurrent_mix
 from cygnet._core._threads cimport team_claim, team_finish
 
 
@@ -52,6 +53,13 @@ cdef void _attention_output(Pass *p, int thread, const Layer *layer, const Atten
         product(p, thread, STAGE_OUTPUT, a.output, 1, &rows, layer.residual_scale, 1, p.x, layer.width)
 
 
+cdef void _recurrence(Pass *p, int thread, const Layer *layer, const Norm *pending, bint branch) noexcept nogil:
+    cdef const Recurrent *r = layer.recurrent
+    cdef Rows rows = _input(p, thread, layer, &layer.attention_norm, pending, needs_codes(r.parts, r.count), False)
+    recurrent_in(p, thread, r, &rows)
+    recurrent_mix(p, thread, r, 1.0 if branch else layer.residual_scale, not branch, p.branch if branch else p.x)
+
+
 cdef void _feed_forward_output(Pass *p, int thread, const Layer *layer, bint branch) noexcept nogil:
     if branch:
         feed_forward_down(p, thread, &layer.ffn, 1.0, 0, p.branch, layer.width)
@@ -67,10 +75,13 @@ cdef const Norm *block_forward(Pass *p, int thread, const Layer *layer, const No
     if layer.placement == PLACE_PARALLEL or layer.placement == PLACE_PARALLEL_SPLIT:
         _parallel(p, thread, layer)
         return NULL
-    rows = _input(p, thread, layer, &layer.attention_norm, pending, needs_codes(a.qkv, a.qkv_parts), False)
-    attention_in(p, thread, a, &rows)
-    attention_mix(p, thread, a)
-    _attention_output(p, thread, layer, a, branch)
+    if layer.recurrent != NULL:
+        _recurrence(p, thread, layer, pending, branch)
+    else:
+        rows = _input(p, thread, layer, &layer.attention_norm, pending, needs_codes(a.qkv, a.qkv_parts), False)
+        attention_in(p, thread, a, &rows)
+        attention_mix(p, thread, a)
+        _attention_output(p, thread, layer, a, branch)
     pending = _leave(p, thread, layer, &layer.attention_norm, &layer.attention_post_norm)
     if layer.cross != NULL:
         a = layer.cross

@@ -9,6 +9,7 @@ from cygnet._core._feed_forward_sublayer cimport Experts, FeedForward
 from cygnet._core._kernels cimport CYG_KEY_BLOCK
 from cygnet._core._linear cimport Linear, Weight
 from cygnet._core._pass cimport Norm
+from cygnet._core._recurrent_sublayer cimport Recurrent
 
 import numpy as np
 
@@ -93,7 +94,7 @@ cdef class Stack:
         self.layout.embed_project = self._parts(project)
         self.layout.positions_after_project = positions_after_project
 
-    def layer(self, *, str placement, float residual_scale, dict norms, dict attention, dict cross, dict ffn):
+    def layer(self, *, str placement, float residual_scale, dict norms, dict attention, dict cross, dict ffn, Weight recurrent=None):
         """Appends a layer; see cygnet.engine for what the descriptions hold."""
         cdef Layer *layer = &self.layout.layers[self.layout.count]
         if self.layout.count >= self.layer_limit:
@@ -104,7 +105,10 @@ cdef class Stack:
         layer.cross_norm = self._norm(norms.get("cross"))
         layer.ffn_norm = self._norm(norms.get("ffn"))
         layer.ffn_post_norm = self._norm(norms.get("ffn_post"))
-        self._attention(&layer.attention, attention, False)
+        if recurrent is not None:
+            layer.recurrent = self._recurrent(recurrent)
+        else:
+            self._attention(&layer.attention, attention, False)
         if cross is not None:
             self._attention(&self.layout.cross[self.layout.count], cross, True)
             layer.cross = &self.layout.cross[self.layout.count]
@@ -126,9 +130,7 @@ cdef class Stack:
             a.kv_offset = self.layout.cross_elements
             self.layout.cross_elements += 2 * a.kv_heads * a.head_dim * CYG_KEY_BLOCK
         elif self.kv_slots:
-            a.kv_offset = self.layout.block_elements if self.layout.count < self.kv_slots else 0
-            if self.layout.count < self.kv_slots:
-                self.layout.block_elements += 2 * a.kv_heads * a.head_dim * CYG_KEY_BLOCK
+            a.kv_offset = self._place(2 * a.kv_heads * a.head_dim)
         self.layout.qkv_width = max(self.layout.qkv_width, qkv.n)
         self.layout.mixed_width = max(self.layout.mixed_width, <int64_t>a.heads * a.head_dim)
         if d.get("disentangled") is not None:
@@ -136,6 +138,22 @@ cdef class Stack:
             self.layout.positional_width = max(self.layout.positional_width, a.heads * a.disentangled.rows)
             self.layout.positional_rows = max(self.layout.positional_rows, a.disentangled.rows)
         return 0
+
+    cdef int64_t _place(self, int64_t width):
+        """Where the layer's `width` elements a position begin in a block; layers without a place of their own share the first."""
+        cdef int64_t place = self.layout.block_elements
+        if self.layout.count >= self.kv_slots:
+            return 0
+        self.layout.block_elements += width * CYG_KEY_BLOCK
+        return place
+
+    cdef const Recurrent *_recurrent(self, Weight weight) except NULL:
+        """Forget and input side by side; a state takes the room of a key and a value."""
+        cdef Recurrent *made = <Recurrent *>self._piece(sizeof(Recurrent))
+        made.parts, made.count, made.width = self._parts(weight), weight.count, self.layout.width
+        made.offset = self._place(2 * made.width)
+        self.layout.qkv_width = max(self.layout.qkv_width, weight.n)
+        return made
 
     cdef const Disentangled *_disentangled(self, dict d) except NULL:
         cdef Disentangled *made = <Disentangled *>self._piece(sizeof(Disentangled))

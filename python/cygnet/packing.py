@@ -12,7 +12,7 @@ import numpy as np
 
 from cygnet._core._linear import Arena, Weight, weight_bytes
 from cygnet._core._stack import Stack
-from cygnet.architectures.spec import Alibi, Disentangled, Mask, NormKind, Placement, PositionTable, QKNorm, Relative, Rotary
+from cygnet.architectures.spec import Alibi, Disentangled, Mask, Mixing, NormKind, Placement, PositionTable, QKNorm, Relative, Rotary
 from cygnet.errors import OptionError, UnsupportedModel
 from cygnet.reference.positions import deberta_buckets
 
@@ -164,8 +164,11 @@ class StackBuilder:
             add(f"{self.name}.embed.project", [f"{self.name}.embed.project"])
         for i, layer in enumerate(self.stack.layers):
             w = self._weights_of(i)
-            add(f"{w}.attention.qkv", [f"{w}.attention.{part}" for part in ("query", "key", "value")])
-            add(f"{w}.attention.output", [f"{w}.attention.output"])
+            if layer.mixing is Mixing.SSRU:
+                add(f"{w}.recurrent", [f"{w}.recurrent.forget", f"{w}.recurrent.input"])
+            else:
+                add(f"{w}.attention.qkv", [f"{w}.attention.{part}" for part in ("query", "key", "value")])
+                add(f"{w}.attention.output", [f"{w}.attention.output"])
             if layer.cross is not None:
                 add(f"{w}.cross.query", [f"{w}.cross.query"])
                 add(f"{w}.cross.kv", [f"{w}.cross.key", f"{w}.cross.value"])
@@ -249,12 +252,16 @@ class StackBuilder:
                 "output": packer.weight(f"{w}.cross.output"),
                 "causal": False,
             }
-        attention = {
-            **self._attention(f"{w}.attention", layer.attention),
-            "qkv": packer.weight(f"{w}.attention.qkv"),
-            "output": packer.weight(f"{w}.attention.output"),
-            "causal": layer.attention.mask is Mask.CAUSAL,
-        }
+        attention = recurrent = None
+        if layer.mixing is Mixing.SSRU:
+            recurrent = packer.weight(f"{w}.recurrent")
+        else:
+            attention = {
+                **self._attention(f"{w}.attention", layer.attention),
+                "qkv": packer.weight(f"{w}.attention.qkv"),
+                "output": packer.weight(f"{w}.attention.output"),
+                "causal": layer.attention.mask is Mask.CAUSAL,
+            }
         made.layer(
             placement=layer.placement.value,
             residual_scale=layer.residual_scale,
@@ -262,6 +269,7 @@ class StackBuilder:
             attention=attention,
             cross=cross,
             ffn=self._ffn(f"{w}.ffn", layer.ffn),
+            recurrent=recurrent,
         )
 
     def _attention(self, w, spec):

@@ -142,10 +142,11 @@ def model_types_with_test_rows():
 
     sys.path.insert(0, str(ROOT / "tests" / "parity"))
     try:
+        from marian_files import MARIAN
         from tiny_models import TINY, TORCH
     finally:
         sys.path.pop(0)
-    return set(TINY) | set(TORCH)
+    return set(TINY) | set(TORCH) | set(MARIAN)
 
 
 def test_every_family_has_a_registry_row_a_test_row_and_a_docs_row():

@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from cygnet.architectures.spec import NormKind, NormSpec, Placement, QKNorm
+from cygnet.architectures.spec import Mixing, NormKind, NormSpec, Placement, QKNorm
 from cygnet.engine import Engine
 from cygnet.engine_sides import PASS_TOKENS
 from cygnet.errors import CacheFull, Cancelled, ContextOverflow, OptionError
@@ -27,6 +27,8 @@ VARIANTS = {
     "norm-of-all": {"qk_norm": QKNorm.FULL, "qk_norm_spec": NormSpec(NormKind.RMS, 1e-6)},
     "clip": {"clip_qkv": 0.5},
     "scaled-residual": {"residual_scale": 0.3},
+    "recurrent": {"mixing": Mixing.SSRU, "heads": 1, "kv_heads": 1, "head_dim": 48},
+    "recurrent-odd": {"mixing": Mixing.SSRU, "width": 77, "heads": 1, "kv_heads": 1, "head_dim": 77, "placement": Placement.OUTPUT},
     "odd-sizes": {"width": 39, "heads": 3, "kv_heads": 1, "head_dim": 14},
 }
 

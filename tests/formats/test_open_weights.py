@@ -6,6 +6,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from marian_writer import write_marian
 
 from cygnet.errors import FormatError, ModelNotFound
 from cygnet.formats import FOLDER_NAMES, find_weights, open_weights
@@ -56,6 +57,7 @@ WRITERS = {
     "model.npz": ("npz", lambda path, arrays: np.savez(path, **arrays)),
     "model.pt": ("torch", write_torch),
     "pytorch_model.bin": ("torch", write_torch),
+    "model.alphas.bin": ("marian", write_marian),
     "flax_model.msgpack": ("flax", write_flax),
     "tf_model.h5": ("keras", write_keras),
     "model.h5": ("keras", write_keras),

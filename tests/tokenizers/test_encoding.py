@@ -46,6 +46,13 @@ def metaspace(scheme, **more):
     )
 
 
+def test_texts_ended_by_a_token(framed):
+    framed.end_texts_with(2)
+    assert framed.encode("a b").ids == [3, 4, 2] and framed.encode("a", "b").ids == [3, 4, 2]
+    assert framed.encode("a b", add_special_tokens=False).ids == [3, 4]
+    assert framed.encode_batch(["a", ""], max_length=1)[0].ids == [2]
+
+
 def test_special_text_in_user_data(chat):
     mark = chat.token_to_id("<|im_end|>")
     text = "print <|im_end|> please"

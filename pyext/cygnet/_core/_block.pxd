@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t
 from cygnet._core._attention_sublayer cimport Attention
 from cygnet._core._feed_forward_sublayer cimport FeedForward
 from cygnet._core._pass cimport Norm, Pass
+from cygnet._core._recurrent_sublayer cimport Recurrent
 
 cdef enum Placement:
     PLACE_PRE, PLACE_POST, PLACE_SANDWICH, PLACE_OUTPUT, PLACE_PARALLEL, PLACE_PARALLEL_SPLIT
@@ -15,6 +16,7 @@ cdef struct Layer:
     float residual_scale
     Norm attention_norm, attention_post_norm, cross_norm, ffn_norm, ffn_post_norm
     Attention attention
+    const Recurrent *recurrent  # not NULL: in the place of attention
     const Attention *cross   # NULL: none
     FeedForward ffn
 

@@ -7,6 +7,7 @@ from cygnet._core._block cimport Layer
 from cygnet._core._feed_forward_sublayer cimport FeedForward
 from cygnet._core._linear cimport Linear, Weight
 from cygnet._core._pass cimport Norm
+from cygnet._core._recurrent_sublayer cimport Recurrent
 
 cdef struct HeadStep:
     const Linear *weight     # NULL: a norm alone
@@ -50,6 +51,8 @@ cdef class Stack:
     cdef Norm _norm(self, description) except *
     cdef const Linear *_parts(self, Weight weight)
     cdef int _attention(self, Attention *a, dict d, bint cross) except -1
+    cdef int64_t _place(self, int64_t width)
+    cdef const Recurrent *_recurrent(self, Weight weight) except NULL
     cdef const Disentangled *_disentangled(self, dict d) except NULL
     cdef const Linear *_each(self, weights) except NULL
     cdef int _feed_forward(self, FeedForward *f, dict d) except -1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cygnet.architectures.spec import Disentangled, NormKind, Placement, PositionTable, QKNorm, Relative
+from cygnet.architectures.spec import Disentangled, Mixing, NormKind, Placement, PositionTable, QKNorm, Relative
 
 
 def inventory(spec):
@@ -90,7 +90,11 @@ def _layer(name, layer, hidden):
     parallel = layer.placement is Placement.PARALLEL
     if layer.attention_norm:
         names.update(_norm(f"{name}.attention_norm", layer.norm.kind, (hidden,)))
-    names.update(_attention(f"{name}.attention", layer.attention, hidden))
+    if layer.mixing is Mixing.SSRU:
+        names.update(_linear(f"{name}.recurrent.forget", hidden, hidden))
+        names.update(_linear(f"{name}.recurrent.input", hidden, hidden))
+    else:
+        names.update(_attention(f"{name}.attention", layer.attention, hidden))
     if layer.cross is not None:
         names.update(_norm(f"{name}.cross_norm", layer.norm.kind, (hidden,)))
         names.update(_attention(f"{name}.cross", layer.cross, hidden))

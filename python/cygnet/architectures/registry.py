@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cygnet.architectures import gguf, gguf_tensors
 from cygnet.architectures.config import Config
+from cygnet.architectures.marian import config_of_marian
 from cygnet.architectures.spec import ModelKind, ModelSpec, Task
 from cygnet.architectures.spellings import in_torch_spelling
 from cygnet.architectures.tokens import token_ids
@@ -45,6 +46,7 @@ FAMILIES = {
     "llama": "llama",
     "m2m_100": "bart:M2M_100",
     "marian": "bart:MARIAN",
+    "marian-nmt": "marian_nmt",
     "mbart": "bart:MBART",
     "mistral": "mistral",
     "mixtral": "mistral:MIXTRAL",
@@ -201,13 +203,20 @@ def load_spec(path, *, task=None, ignore_unknown_config=False):
     folder = path if path.is_dir() else path.parent
     weights = open_weights(path)
     try:
-        config = {} if weights.kind == "gguf" else read_json(folder / "config.json")
+        config = stated_config(weights, folder)
         generation = folder / "generation_config.json"
         generation = read_json(generation) if generation.is_file() else None
         return resolve(config, weights, generation, task=task, ignore_unknown_config=ignore_unknown_config)
     except BaseException:
         weights.close()
         raise
+
+
+def stated_config(weights, folder):
+    """What a model says of itself: config.json, or what Marian's files hold; empty for GGUF, whose metadata needs its tensors to be read."""
+    if weights.kind == "gguf":
+        return {}
+    return config_of_marian(weights) if weights.kind == "marian" else read_json(folder / "config.json")
 
 
 def read_json(path):
@@ -224,4 +233,4 @@ def read_json(path):
     return values
 
 
-__all__ = ["FAMILIES", "LoadedSpec", "Task", "family_of", "load_spec", "read_json", "resolve"]
+__all__ = ["FAMILIES", "LoadedSpec", "Task", "family_of", "load_spec", "read_json", "resolve", "stated_config"]

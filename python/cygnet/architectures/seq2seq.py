@@ -48,7 +48,8 @@ def position_rows(source, positions, stacks=("encoder", "decoder")):
 
 def sinusoids(positions):
     """make(shape) -> the table that `positions` describes; its padding row is zero where the kind has one."""
-    zero = positions.padding_row if positions.kind is PositionTable.SINUSOIDAL_FAIRSEQ else None
+    padded = positions.kind is PositionTable.SINUSOIDAL_FAIRSEQ and positions.padding_id is not None
+    zero = positions.padding_row if padded else None
     return lambda shape: sinusoidal_positions(*shape, LAYOUTS[positions.kind], zero)
 
 
@@ -71,7 +72,8 @@ def encoder_decoder(
         Source names of the output layer and of the decoder's token embedding.
     max_positions : int or None
     head
-        `bias` as Row takes it, `hidden_scale` as HeadSpec does, `ignored` patterns of tensors that may be left over.
+        `bias` as Row takes it or the whole `row` of the output layer, `hidden_scale` as HeadSpec does, `ignored` patterns of tensors that
+        may be left over.
 
     Returns
     -------
@@ -80,7 +82,8 @@ def encoder_decoder(
     vocab = decoder.embedding.vocab_size
     tied = source.tied(config.get("tie_word_embeddings", tie_default), f"{head_name}.weight", f"{token_name}.weight")
     ignored = (*head.pop("ignored", ()), r"(encoder|decoder)\.embed_tokens\.weight", r"lm_head\.weight")
-    row = Row("head.logits", head_name, bias=head.pop("bias", False))
+    bias = head.pop("bias", False)
+    row = head.pop("row", None) or Row("head.logits", head_name, bias=bias)
     spec = ModelSpec(
         family=family,
         kind=ModelKind.ENCODER_DECODER,

@@ -9,6 +9,7 @@ that runs knows more of a model than its spec and its tensors, which carry these
     {s}.relative.weight (buckets, H)  relative bias of all layers        {s}.disentangled.weight (2 * span, D)  table of relative positions
     {s}.{i}.attention.{query,key,value,output}.{weight,bias}             {s}.{i}.attention.{query,key}_norm.{weight,bias}
     {s}.{i}.attention.position_{query,key}.{weight,bias}                 only where disentangled attention has projections of its own
+    {s}.{i}.recurrent.{forget,input}.{weight,bias}                       instead of self-attention, where a layer mixes by SSRU
     {s}.{i}.cross.{query,key,value,output}.{weight,bias}                 keys and values are made from the encoder's output
     {s}.{i}.ffn.{up,gate,down}.{weight,bias}                             gate only where the feed-forward is gated
     {s}.{i}.ffn.router.weight (experts, D)   {s}.{i}.ffn.experts.{e}.{up,gate,down}.weight
@@ -61,6 +62,13 @@ class Placement(Enum):
     OUTPUT = "output"  # x + norm(f(x))
     PARALLEL = "parallel"  # x + attention(norm(x)) + ffn(norm(x))
     PARALLEL_SPLIT = "parallel-split"  # x + attention(attention_norm(x)) + ffn(ffn_norm(x))
+
+
+class Mixing(Enum):
+    """How the first sublayer of a layer mixes positions."""
+
+    ATTENTION = "attention"
+    SSRU = "ssru"  # c_t = f_t c_(t-1) + (1 - f_t) input(x_t), f_t = sigmoid(forget(x_t)); relu(c_t) (Kim et al. 2019)
 
 
 class Activation(Enum):
@@ -215,6 +223,7 @@ class LayerSpec:
     norm: NormSpec
     placement: Placement
     cross: AttentionSpec | None = None
+    mixing: Mixing = Mixing.ATTENTION  # SSRU: `attention` is one head as wide as the model, whose cached row holds the state c_t
     attention_norm: bool = True  # False: the first norm is absent (ModernBERT's first layer)
     residual_scale: float = 1.0  # each sublayer's output is multiplied by it
 

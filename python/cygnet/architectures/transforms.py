@@ -214,6 +214,25 @@ def made(make):
     return transform
 
 
+def one_more_row(value):
+    """A row of `value` behind those that are stored, or behind zeros where no file holds the tensor."""
+
+    def transform(tensors, part, shape):
+        count = prod(shape[1:])
+        for tensor in tensors:
+            if prod(tensor.shape) != (shape[0] - 1) * count:
+                _same(tensor, (shape[0] - 1, *shape[1:]))
+
+        def make():
+            rows = np.full((shape[0], count), value, np.float32)
+            rows[:-1] = tensors[0].to_float32().reshape(-1, count) if tensors else 0
+            return rows
+
+        return Computed(shape, make, tensors)
+
+    return transform
+
+
 ones = made(lambda shape: np.ones(shape, np.float32))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cygnet.architectures.spec import PositionTable, Rotary
+from cygnet.architectures.spec import Mixing, Placement, PositionTable, Rotary
 from cygnet.errors import UnsupportedModel
 
 MAX_LAYERS, MAX_EXPERTS, MAX_HEADS, MAX_POSITIONS = 1024, 1024, 4096, 1 << 20
@@ -33,9 +33,17 @@ def check_spec(spec):
         for index, layer in enumerate(stack.layers if stack else ()):
             for attention in filter(None, (layer.attention, layer.cross)):
                 _check_attention(spec.family, index, attention)
+            if layer.mixing is Mixing.SSRU:
+                _check_recurrent(spec, stack, layer, index)
             experts = layer.ffn.experts
             if experts is not None and not 1 <= experts.top_k <= experts.count:
                 raise UnsupportedModel(f"{spec.family}, layer {index}: {experts.top_k} of {experts.count} experts cannot be chosen")
+
+
+def _check_recurrent(spec, stack, layer, index):
+    causal = stack is spec.decoder and layer.placement not in (Placement.PARALLEL, Placement.PARALLEL_SPLIT)
+    if not causal or layer.attention.heads != 1 or layer.attention.head_dim != stack.hidden_size:
+        raise UnsupportedModel(f"{spec.family}, layer {index}: a recurrent unit stands in sequential decoder layers and is as wide as the model")
 
 
 def _check_attention(family, index, attention):

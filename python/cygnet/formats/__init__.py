@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from cygnet.errors import FormatError, ModelNotFound
-from cygnet.formats import gguf, keras, safetensors, torch_legacy
+from cygnet.formats import gguf, keras, marian, safetensors, torch_legacy
 from cygnet.formats.flax import read_flax
 from cygnet.formats.npz import read_npz
 from cygnet.formats.shards import SPLIT_NAME, read_sharded, read_split_gguf
@@ -26,11 +26,11 @@ def _is_zip(head):
 
 
 def _read_zip(path):
-    """PyTorch archives and .npz are both zip files; only the former hold a pickle of this name."""
+    """PyTorch archives and .npz are both zip files, only the former hold a pickle of this name; some .npz are Marian's."""
     members = ZipMembers(path)
     is_torch = any(name.rpartition("/")[2] == "data.pkl" for name in members)
     members.close()
-    return read_torch_zip(path) if is_torch else read_npz(path)
+    return read_torch_zip(path) if is_torch else marian.from_npz(read_npz(path))
 
 
 def _no_magic(head):
@@ -44,6 +44,7 @@ READERS = [
     (_is_zip, (".npz",), _read_zip),
     (torch_legacy.recognises, (".bin", ".pt", ".pth"), torch_legacy.read_torch_legacy),
     (keras.recognises, (".h5", ".hdf5"), keras.read_keras),
+    (marian.recognises, (), marian.read_marian),
     (_no_magic, (".msgpack",), read_flax),
 ]
 
@@ -54,7 +55,8 @@ def open_weights(path):
     Parameters
     ----------
     path : str or Path
-        In a folder, the first of `FOLDER_NAMES` is taken (a file before its index), then a single ``*.gguf``; other files are ignored.
+        In a folder, the first of `FOLDER_NAMES` is taken (a file before its index), then a single ``*.gguf``, then a model of Marian; other files are
+        ignored.
 
     Returns
     -------
@@ -101,21 +103,33 @@ def find_weights(folder):
         return found[0]
     if found:
         raise ModelNotFound(f"{folder}: several GGUF files, name one of them: {', '.join(path.name for path in found)}")
+    own = _marian_files(folder)
+    if len(own) == 1:
+        return own[0]
     raise ModelNotFound(f"{folder}: no weights: looked for {', '.join(FOLDER_NAMES)}, their {INDEX_SUFFIX}, and one *.gguf")
 
 
-def _read_file(path):
+def _marian_files(folder):
+    """Models in Marian's binary format, which have no fixed name."""
+    return [path for path in sorted(folder.glob("*.bin")) if marian.recognises(_head(path))]
+
+
+def _head(path):
     try:
         with open(path, "rb") as file:
-            head = file.read(HEAD_BYTES)
+            return file.read(HEAD_BYTES)
     except OSError as error:
         raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
+
+
+def _read_file(path):
+    head = _head(path)
     if head.startswith(b"version https://git-lfs"):
         raise FormatError(f"{path}: a Git LFS pointer, not the weights themselves; fetch them with git lfs pull")
     read = next((read for recognises, _, read in READERS if recognises(head)), None)
     read = read or next((read for _, suffixes, read in READERS if path.suffix.lower() in suffixes), None)
     if read is None:
-        raise FormatError(f"{path}: not a weights file of a known kind (safetensors, GGUF, PyTorch, npz, Flax, Keras)")
+        raise FormatError(f"{path}: not a weights file of a known kind (safetensors, GGUF, PyTorch, npz, Marian, Flax, Keras)")
     weights = read(path)
     parts = weights.metadata.get("split.count") if weights.kind == "gguf" else 1
     if isinstance(parts, int) and parts > 1:

@@ -9,12 +9,12 @@ class WeightFile(Mapping):
     Parameters
     ----------
     kind : str
-        ``"safetensors"``, ``"gguf"``, ``"torch"``, ``"npz"``, ``"flax"`` or ``"keras"``.
+        ``"safetensors"``, ``"gguf"``, ``"torch"``, ``"npz"``, ``"marian"``, ``"flax"`` or ``"keras"``.
     files : list of Path
         Every file that holds tensors.
     tensors : dict of str to Tensor
     metadata : Mapping
-        GGUF keys and values, or the ``__metadata__`` of safetensors; empty where the format has none.
+        GGUF keys and values, the ``__metadata__`` of safetensors, or the settings of a Marian model; empty where the format has none.
     closers : iterable of callable
         Called by `close`.
 

@@ -27,6 +27,9 @@ CLASSES = {
     Task.IMAGE_CLASSIFICATION: ("images", "ImageClassifier"),
 }
 
+# Vocabularies that come without a rule for the end of a text: the program that they belong to puts the token there.
+ENDED_BY_THE_ENGINE = ("marian-nmt",)
+
 
 def load(
     source,
@@ -88,6 +91,8 @@ def load(
     path = resolve(source, allow_download=allow_download)
     loaded = load_spec(path, task=_task(path, task), ignore_unknown_config=ignore_unknown_config)
     tokenizer = load_tokenizer(path)
+    if tokenizer is not None and loaded.spec.family in ENDED_BY_THE_ENGINE:
+        tokenizer.end_texts_with(loaded.spec.tokens.eos[0])
     return _assemble(loaded, tokenizer, path, weights, threads, max_context)
 
 
@@ -118,13 +123,14 @@ def kind_of(path: Path) -> str:
     """Name of the public class that a model on disk would become, from its settings alone; "unsupported" where it would not load."""
     from cygnet.architectures.config import Config
     from cygnet.architectures.gguf import model_type_of
-    from cygnet.architectures.registry import family_of, task_of
+    from cygnet.architectures.registry import family_of, stated_config, task_of
     from cygnet.formats import open_weights
 
     try:
         if path.suffix == ".gguf" or not (path / "config.json").is_file():
             with open_weights(path) as weights:
-                return CLASSES[family_of(model_type_of(weights)).default][1]
+                model_type = model_type_of(weights) if weights.kind == "gguf" else stated_config(weights, path)["model_type"]
+                return CLASSES[family_of(model_type).default][1]
         config = read_json(path / "config.json", {})
         model_type = config.get("model_type")
         task = _task(path, None) or task_of(family_of(model_type), Config(config, str(model_type)))

@@ -16,6 +16,7 @@ from cygnet.generation.tasks import Request
 from cygnet.models.base import as_batch, is_ids, is_single
 from cygnet.models.generative import _OLD_CONFIG_KEYS, GenerativeModel
 from cygnet.models.languages import Languages, find_languages
+from cygnet.models.shortlist import Shortlist, find_shortlist
 from cygnet.models.text_pieces import split_line, split_lines
 
 # Longest piece of a text, in tokens, for models whose positions set no limit.
@@ -243,6 +244,11 @@ class Seq2Seq(GenerativeModel):
     # ---- requests
 
     @cached_property
+    def shortlist(self) -> Shortlist | None:
+        """The words that translations may use, where the model brings a list of them."""
+        return find_shortlist(self.folder)
+
+    @cached_property
     def _decoder_start(self) -> int:
         tokens = self.spec.tokens
         start = next((token for token in (tokens.decoder_start, tokens.bos, tokens.pad) if token is not None), None)
@@ -260,6 +266,9 @@ class Seq2Seq(GenerativeModel):
                 raise ContextOverflow(f"the source has {len(ids)} tokens, the model takes {self.max_context}: shorten it, or allow truncation")
             cut = len(ids) - self.max_context
             ids = [*ids[: self.max_context - 1], ids[-1]]
+        if self.shortlist is not None and options.allowed_tokens is None:
+            allowed = self.shortlist.of(ids)
+            options = replace(options, allowed_tokens=lambda _: allowed)
         return Request([start], options, self._text_decoder(), list(ids)), cut
 
     def _pieces(self, text: str, lead: str, language: str | None) -> list[tuple[str, str]]:

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cygnet.architectures.spec import Placement, Pool, PositionTable
+from cygnet.architectures.spec import Mixing, Placement, Pool, PositionTable
 from cygnet.errors import OptionError
 from cygnet.reference import ops
 from cygnet.reference.attention import attention, linear, norm
+from cygnet.reference.recurrent import ssru
 
 
 @dataclass
@@ -161,6 +162,8 @@ class ReferenceModel:
         scale = x.dtype.type(layer.residual_scale)
 
         def attend(y):
+            if layer.mixing is Mixing.SSRU:
+                return ssru(y, self.tensors, f"{name}.recurrent") * scale
             return attention(y, self.tensors, f"{name}.attention", layer.attention, stack, maps=maps) * scale
 
         def look_up(y):

@@ -108,6 +108,12 @@ class TemplateProcessing(Templated):
         self.pair = pair
 
 
+def ended_by(token_id: int) -> TemplateProcessing:
+    """A special token behind the text, or behind both texts of a pair."""
+    end = Special((token_id,), None)
+    return TemplateProcessing([Sequence(0, None), end], [Sequence(0, None), Sequence(1, None), end])
+
+
 class BertProcessing(Templated):
     """[CLS] A [SEP] B [SEP], the second text and its mark of type 1."""
 

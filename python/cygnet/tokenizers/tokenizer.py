@@ -13,7 +13,7 @@ from cygnet.tokenizers.components import Decoder, Model, Normalizer, PostProcess
 from cygnet.tokenizers.decode_table import decode_table
 from cygnet.tokenizers.encoding import Encoding, Part
 from cygnet.tokenizers.pipeline import Pipeline
-from cygnet.tokenizers.postprocessors import Plain
+from cygnet.tokenizers.postprocessors import Plain, ended_by
 from cygnet.tokenizers.streaming import StreamDecoder
 from cygnet.tokenizers.truncation import Padding, Truncation, pad_batch, truncate
 
@@ -288,6 +288,10 @@ class Tokenizer:
     def id_to_token(self, token_id: int) -> str | None:
         added = self.added.by_id.get(token_id)
         return self.model.id_to_token(token_id) if added is None else added
+
+    def end_texts_with(self, token_id: int) -> None:
+        """Put a special token behind every encoded text, or pair of texts, in place of what the file says of special tokens."""
+        self.post_processor = ended_by(token_id)
 
     @property
     def vocab_size(self) -> int:
