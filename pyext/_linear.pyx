@@ -10,7 +10,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from cygnet._core._kernels cimport CYG_F16, CYG_F32, CYG_GROUP, CYG_I4, CYG_I4M, CYG_I8, cyg_kernels, cyg_product, cyg_weight_kind, kernels
-from cygnet._core._threads cimport Job, team, team_claim, team_finish
+from cygnet._core._threads cimport Job, team, team_claim, team_claim_near, team_finish
 
 from cygnet.errors import FormatError
 
@@ -263,7 +263,7 @@ cdef bint needs_codes(const Linear *parts, int count) noexcept nogil:
 
 cdef int64_t SHARE_ROWS = 112       # rows of a share when there are many: whole tiles of the kernels, within the second-level cache
 cdef int64_t CACHE_BYTES = 3 << 18  # weight bytes of a share when there are many rows
-cdef int64_t SHARE_BYTES = 1 << 15  # weight bytes of a share when there are few rows: some microseconds of reading
+cdef int64_t SHARE_BYTES = 1 << 14  # weight bytes of a share when there are few rows: some microseconds of reading
 
 
 cdef inline int64_t _run_of(const Linear *part, int64_t row_blocks, int size) noexcept nogil:
@@ -277,6 +277,11 @@ cdef inline int64_t _run_of(const Linear *part, int64_t row_blocks, int size) no
     return max(1, min(<int64_t>(CACHE_BYTES // max(part.panel_bytes, 1)), part.panels * row_blocks // (12 * size)))
 
 
+cdef inline int64_t _shares_of(const Linear *part, int64_t row_blocks, int size) noexcept nogil:
+    cdef int64_t run = _run_of(part, row_blocks, size)
+    return (part.panels + run - 1) // run * row_blocks
+
+
 cdef void product_stage(const cyg_kernels *table, team *members, int thread, const Linear *parts, int count, const Rows *rows, int64_t m,
                         float alpha, int accumulate, float *y, int64_t ldy) noexcept nogil:
     """A stage of its own: the caller's shares of y = alpha (x W^T + b) (+ y); every member of the team calls it.
@@ -284,27 +289,30 @@ cdef void product_stage(const cyg_kernels *table, team *members, int thread, con
     A share is a block of rows times a run of panels of one part; all blocks of rows pass by one run of panels before the next run.
     """
     cdef cyg_product share
-    cdef int64_t row_blocks = (m + SHARE_ROWS - 1) // SHARE_ROWS, block_rows, run, part_shares, index, first = 0, total = 0
-    cdef int i
-    cdef const Linear *part
+    cdef int64_t row_blocks = (m + SHARE_ROWS - 1) // SHARE_ROWS, block_rows, run = 1, part_shares = 0, index, first = 0, total = 0
+    cdef int i = -1
+    cdef const Linear *part = NULL
     if m == 0:
         return
     block_rows = min(m, SHARE_ROWS)
     for i in range(count):
-        run = _run_of(&parts[i], row_blocks, members.size)
-        total += (parts[i].panels + run - 1) // run * row_blocks
-    index = team_claim(members, thread, 1, total)
-    for i in range(count):
-        part = &parts[i]
-        run = _run_of(part, row_blocks, members.size)
-        part_shares = (part.panels + run - 1) // run * row_blocks
-        share.weight, share.n, share.k, share.bias = part.data, part.n, part.k, part.bias
-        share.alpha, share.accumulate = alpha, accumulate
-        share.ldx, share.ldy = rows.ldx, ldy
-        while index < first + part_shares:
-            _share(table, part, rows, &share, (index - first) // row_blocks * run, run, (index - first) % row_blocks * block_rows, block_rows, m, y, ldy)
-            index = team_claim(members, thread, 1, total)
-        first += part_shares
+        total += _shares_of(&parts[i], row_blocks, members.size)
+    i = -1
+    share.alpha, share.accumulate = alpha, accumulate
+    share.ldx, share.ldy = rows.ldx, ldy
+    while True:
+        index = team_claim_near(members, thread, total)
+        if index >= total:
+            break
+        if index < first:
+            i, first, part_shares = -1, 0, 0
+        while index >= first + part_shares:
+            first += part_shares
+            i += 1
+            part = &parts[i]
+            run, part_shares = _run_of(part, row_blocks, members.size), _shares_of(part, row_blocks, members.size)
+            share.weight, share.n, share.k, share.bias = part.data, part.n, part.k, part.bias
+        _share(table, part, rows, &share, (index - first) // row_blocks * run, run, (index - first) % row_blocks * block_rows, block_rows, m, y, ldy)
     team_finish(members, thread, total)
 
 

@@ -55,6 +55,7 @@ struct team_stage {
 struct team_member {
     _Alignas(64) int stage;
     int64_t pending; /* units claimed and not yet counted as done */
+    _Alignas(64) atomic_ullong part; /* (stage + 1) << 32 | units claimed of the member's own part of that stage */
 };
 
 struct team {
@@ -140,6 +141,30 @@ static int64_t team_claim(struct team *t, int thread, int64_t count, int64_t tot
     return first;
 }
 
+/* Like team_claim for one unit, for units that lie one behind the other in memory: every member walks through a part of its own, so that what it will read
+   next is what the processor and the kernels prefetch, and then helps with what is left of the others'. */
+static int64_t team_claim_near(struct team *t, int thread, int64_t total) {
+    struct team_member *me = &t->members[thread];
+    const unsigned long long stage = (unsigned long long)me->stage + 1;
+    team_credit(t, me, total);
+    for (int i = 0; i < t->size; i++) {
+        const int owner = (thread + i) % t->size;
+        const int64_t first = total * owner / t->size, units = total * (owner + 1) / t->size - first;
+        atomic_ullong *part = &t->members[owner].part;
+        unsigned long long now = atomic_load_explicit(part, memory_order_relaxed);
+        for (;;) {
+            if (now >> 32 > stage) return total; /* the stage is over */
+            const int64_t taken = now >> 32 == stage ? (int64_t)(now & 0xffffffff) : 0;
+            if (taken >= units) break;
+            if (atomic_compare_exchange_weak_explicit(part, &now, stage << 32 | (unsigned long long)(taken + 1), memory_order_relaxed, memory_order_relaxed)) {
+                me->pending = 1;
+                return first + taken;
+            }
+        }
+    }
+    return total;
+}
+
 /* Ends the member's stage of `total` units, all of them claimed by now: returns when all are done. */
 static void team_finish(struct team *t, int thread, int64_t total) {
     struct team_member *me = &t->members[thread];
@@ -186,6 +211,7 @@ static int team_run(struct team *t, team_job job, void *argument, int size, cons
     t->cancel = cancel;
     t->stopped = 0;
     t->size = size;
+    for (int i = 0; i < size; i++) atomic_store_explicit(&t->members[i].part, 0, memory_order_relaxed);
     atomic_store(&t->completed, 0);
     atomic_store(&t->inside, (unsigned long long)(number & 0xffffff) << 32);
     if (size > 1) {

@@ -42,7 +42,7 @@
 #define IN_ORDER(sum) ((void)0)
 #endif
 
-#define PREFETCH_AHEAD 1024 /* bytes */
+#define PREFETCH_AHEAD 4096 /* bytes */
 #define FEW_ROWS 4          /* up to here products are bound by reading weights */
 #define NV (NR / VF)
 

@@ -8,6 +8,7 @@ cdef extern from "team.h":
     struct team:
         int size
     int64_t team_claim(team *t, int thread, int64_t count, int64_t total) noexcept nogil
+    int64_t team_claim_near(team *t, int thread, int64_t total) noexcept nogil
     void team_finish(team *t, int thread, int64_t total) noexcept nogil
     void team_meet(team *t, int thread) noexcept nogil
     bint team_behind(team *t, int thread) noexcept nogil
