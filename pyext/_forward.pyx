@@ -462,6 +462,7 @@ cdef void _head(Work *work, int thread) noexcept nogil:
         else:
             memcpy(source + row * d, work.p.x + work.head_rows[row] * d, d * sizeof(float))
     team_finish(p.members, thread, work.head_count)
+    stage_end(&p, thread, STAGE_HEAD, began)
     if stack.final_project != NULL:
         rows = prepare(&p, thread, NULL, source, d, NULL, needs_codes(stack.final_project, 1), False)
         product(&p, thread, STAGE_HEAD, stack.final_project, 1, &rows, 1.0, 0, target, stack.output_width)
@@ -478,12 +479,11 @@ cdef void _head(Work *work, int thread) noexcept nogil:
         _finish_step(&p, thread, stack, step, i + 1 == stack.head_count, source if step.weight == NULL else target, target)
         d = step.width
         source, target = target, source
-    stage_end(&p, thread, STAGE_HEAD, began)
 
 
 cdef void _finish_step(Pass *p, int thread, const StackLayout *stack, const HeadStep *step, bint last, float *source, float *target) noexcept nogil:
     """Activation, norm and soft cap of a head step, row by row."""
-    cdef int64_t row, d = step.width
+    cdef int64_t row, d = step.width, began = stage_begin(p, thread)
     cdef bint cap = last and stack.head_softcap > 0
     if step.activation == 0 and step.norm.kind == 0 and not cap and source == target:
         return
@@ -500,3 +500,4 @@ cdef void _finish_step(Pass *p, int thread, const StackLayout *stack, const Head
         if cap:
             p.table.softcap(d, stack.head_softcap, target + row * d)
     team_finish(p.members, thread, p.tokens)
+    stage_end(p, thread, STAGE_HEAD, began)

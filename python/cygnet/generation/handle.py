@@ -21,6 +21,7 @@ class Ticket:
         self._changed = threading.Condition()
         self._deltas: deque[Delta] = deque()
         self._listener: Callable[[], None] | None = None
+        self._streamed = False  # whether anybody waits for single deltas: waking a thread that waits for the end costs a core for a moment
         self.cancelled = False
         self.done = False
         self.error: BaseException | None = None
@@ -29,7 +30,10 @@ class Ticket:
     def emit(self, delta: Delta) -> None:
         with self._changed:
             self._deltas.append(delta)
-            self._tell()
+            if self._streamed:
+                self._changed.notify_all()
+            if self._listener is not None:
+                self._listener()
 
     def finish(self, results: list) -> None:
         with self._changed:
@@ -65,6 +69,7 @@ class Ticket:
     def wait(self, timeout: float, for_delta: bool) -> None:
         """Until it is done (or a delta is there), or the time is over."""
         with self._changed:
+            self._streamed = self._streamed or for_delta
             self._changed.wait_for(lambda: self.done or (for_delta and self._deltas), timeout)
 
 
