@@ -1,8 +1,11 @@
 """`cygnet bench` and `cygnet convert` on small models."""
 
+import io
 import json
 
 import pytest
+
+from cygnet.cli.output import print_bars
 
 
 @pytest.mark.parametrize("name, field", [("llama-b", "decode_tokens_per_second"), ("bert-base", "texts_per_second")])
@@ -13,6 +16,22 @@ def test_bench(run, conformance, name, field):
     assert status == 0 and found[field] > 0 and sum(found["profile"].values()) > 0
     status, out, _ = run("bench", "-m", str(conformance / "models" / name), *sizes, "--profile")
     assert status == 0 and field in out and "stage" in out
+    bars = out.strip().split("\n")[-len(found["profile"]) :]
+    assert all(any(line.startswith(f"{name} ") for line in bars) for name in found["profile"]) and "█" * 50 in bars[0]
+
+
+def test_bars(capsys, monkeypatch):
+    print_bars({"attention": 3.0, "norm": 0.5, "idle": 0.0}, width=12)
+    assert capsys.readouterr().out == f"attention  {'█' * 12} 86%\nnorm       ██ 14%\nidle        0%\n"
+    print_bars({"a": 8.0, "b": 1.0}, width=4)
+    assert capsys.readouterr().out == "a  ████ 89%\nb  ▌ 11%\n"
+    print_bars({"nothing": 0.0})
+    assert capsys.readouterr().out == "nothing   0%\n"
+    ascii_only = io.TextIOWrapper(io.BytesIO(), "ascii")
+    monkeypatch.setattr("sys.stdout", ascii_only)
+    print_bars({"a": 2.0, "b": 1.0}, width=4)
+    ascii_only.flush()
+    assert ascii_only.buffer.getvalue() == b"a  #### 67%\nb  ## 33%\n"
 
 
 def test_bench_refuses(run, conformance):

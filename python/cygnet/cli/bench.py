@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from cygnet.cli.model import open_model
-from cygnet.cli.output import print_json, print_table
+from cygnet.cli.output import print_bars, print_json, print_table
 from cygnet.cli.parser import Parser, add_json_option, add_model_options
 from cygnet.errors import OptionError
 
@@ -19,7 +19,7 @@ def configure(parser: Parser) -> None:
     parser.add_argument("--texts", type=int, default=128, metavar="N", help="texts embedded (default: 128)")
     parser.add_argument("--text-tokens", type=int, default=32, metavar="N", help="length of these texts (default: 32)")
     parser.add_argument("--runs", type=int, default=3, metavar="N", help="repetitions, the best counts (default: 3)")
-    parser.add_argument("--profile", action="store_true", help="show where the time goes")
+    parser.add_argument("--profile", action="store_true", help="show where the time goes, as a table and as bars")
 
 
 def run(args) -> None:
@@ -40,10 +40,17 @@ def run(args) -> None:
     shown = {**facts, **{name: f"{value:.4g}" for name, value in results.items()}}
     print_table([[name, str(value)] for name, value in shown.items()], ["what", "value"])
     if stages:
-        total = sum(stages.values()) or 1
-        rows = [[name, f"{seconds:.3f}", f"{100 * seconds / total:.0f}%"] for name, seconds in sorted(stages.items(), key=lambda s: -s[1])]
-        print()
-        print_table(rows, ["stage", "seconds", "share"])
+        _print_profile(stages)
+
+
+def _print_profile(stages: dict[str, float]) -> None:
+    """Seconds of each stage, longest first, as a table and as bars."""
+    ordered = dict(sorted(stages.items(), key=lambda stage: -stage[1]))
+    total = sum(ordered.values()) or 1
+    print()
+    print_table([[name, f"{seconds:.3f}", f"{100 * seconds / total:.0f}%"] for name, seconds in ordered.items()], ["stage", "seconds", "share"])
+    print()
+    print_bars(ordered)
 
 
 def _decoder_speed(model, args) -> dict:

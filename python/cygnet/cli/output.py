@@ -1,4 +1,4 @@
-"""What commands print: JSON lines, tables, and a progress bar on terminals."""
+"""What commands print: JSON lines, tables, bar charts, and a progress bar on terminals."""
 
 from __future__ import annotations
 
@@ -17,6 +17,32 @@ def print_table(rows: list[list[str]], head: list[str]) -> None:
     widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
     for row in [head, *rows]:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def print_bars(values: dict[str, float], width: int = 50) -> None:
+    """One bar a name; the largest value fills the width, and each ends with its share of the sum.
+
+    Bars are drawn in eighths of a character where standard output can write block elements, in whole # elsewhere.
+    """
+    longest, total = max(values.values(), default=0) or 1, sum(values.values()) or 1
+    blocks = _can_print("█")
+    names = max(map(len, values), default=0)
+    for name, value in values.items():
+        bar = _blocks(width * value / longest) if blocks else "#" * round(width * value / longest)
+        print(f"{name.ljust(names)}  {bar} {100 * value / total:.0f}%")
+
+
+def _blocks(length: float) -> str:
+    whole, eighths = divmod(round(8 * length), 8)
+    return "█" * whole + " ▏▎▍▌▋▊▉"[eighths].strip()
+
+
+def _can_print(text: str) -> bool:
+    try:
+        text.encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class Progress:
