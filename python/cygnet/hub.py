@@ -3,12 +3,10 @@
 Cache layout: https://huggingface.co/docs/huggingface_hub/guides/manage-cache; installed files: https://packaging.python.org/specifications/recording-installed-packages/
 """
 
-import csv
 import difflib
 import json
 import os
 import re
-from importlib import metadata
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
@@ -108,6 +106,8 @@ def _models_in(distribution):
     # Most packages carry no model: a look at the text is much quicker than parsing thousands of lines.
     if ".gguf" not in record and "config.json" not in record:
         return {}
+    import csv
+
     files = {PurePosixPath(row[0]) for row in csv.reader(record.splitlines()) if row}
     models = {path for path in files if path.suffix == ".gguf"}
     with_config = {path.parent for path in files if path.name == "config.json"}
@@ -117,6 +117,8 @@ def _models_in(distribution):
 
 
 def _resolve_package(text):
+    from importlib import metadata  # here and below: a tenth of the time in which a program with a model of its own starts
+
     name, _, wanted = text.removeprefix(PACKAGE_PREFIX).partition("/")
     try:
         distribution = metadata.distribution(name)
@@ -137,6 +139,8 @@ def _resolve_package(text):
 
 
 def _list_packages():
+    from importlib import metadata
+
     found = {}
     for distribution in metadata.distributions():
         models = _models_in(distribution)

@@ -1,7 +1,6 @@
 """Writing GGUF version 3: for converting models, and for tests that need the same model in every format."""
 
 import os
-import secrets
 import struct
 from pathlib import Path
 
@@ -54,7 +53,7 @@ def write_gguf(path, tensors, metadata):
         head += [_string(name), struct.pack(f"<I{len(tensor.shape)}QIQ", len(tensor.shape), *tensor.shape[::-1], GGML_ID[tensor.dtype], position)]
         position += tensor.nbytes + -tensor.nbytes % alignment
     text = b"".join(head)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
     try:
         with open(temporary, "xb") as file:
             file.write(text + bytes(-len(text) % alignment))

@@ -2,7 +2,6 @@
 
 import json
 import os
-import secrets
 from functools import partial
 from math import prod
 from pathlib import Path
@@ -209,7 +208,7 @@ def write_safetensors(path, tensors, metadata=None):
     text += b" " * (-(len(text) + 8) % ALIGNMENT)
     if len(text) > MAX_HEADER:
         raise FormatError(f"{path}: the header would take {len(text)} bytes, more than the format's limit of {MAX_HEADER}")
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
     try:
         with open(temporary, "xb") as file:
             file.write(len(text).to_bytes(8, "little"))

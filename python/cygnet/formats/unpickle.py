@@ -5,7 +5,6 @@ the handful in `KNOWN_GLOBALS` can be called, and each of those only checks its 
 Opcodes: https://github.com/python/cpython/blob/main/Lib/pickletools.py, whose `genops` decodes their arguments.
 """
 
-import pickletools
 from typing import NamedTuple
 
 from cygnet.errors import FormatError
@@ -182,6 +181,8 @@ def unpickle(stream, where, storages=None):
     Traceback (most recent call last):
     cygnet.errors.FormatError: example: the pickle asks for os.system, which is refused: only tensors and containers are read
     """
+    import pickletools  # here, because it is slow to import and few models need it
+
     machine = _Machine({} if storages is None else storages)
     try:
         for opcode, argument, _ in pickletools.genops(stream):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 
 import numpy as np
 
@@ -34,7 +34,7 @@ class TokenPolicy:
         self.stop_ids = frozenset(options.stop_token_ids)
         self.processors = processors_of(options, prompt_length)
         self.sampler = Sampler(*options.filters)
-        self.seed = secrets.randbits(64) if options.sampling and options.seed is None else options.seed
+        self.seed = int.from_bytes(os.urandom(8), "little") if options.sampling and options.seed is None else options.seed
         self.forced_first = None if options.prefix_ids else options.forced_bos
         # A grammar has the last word on every token, so that nothing is forced beside it.
         self.forced_last = () if options.constraint else options.forced_eos

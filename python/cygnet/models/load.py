@@ -20,7 +20,6 @@ CLASSES = {
     Task.ENCODER: ("encoder", "Encoder"),
     Task.SEQUENCE_CLASSIFICATION: ("classifier", "SequenceClassifier"),
     Task.TOKEN_CLASSIFICATION: ("token_classifier", "TokenClassifier"),
-    Task.REPLACED_TOKEN_DETECTION: ("token_classifier", "TokenClassifier"),
     Task.QUESTION_ANSWERING: ("question_answerer", "QuestionAnswerer"),
     Task.MASKED_LM: ("masked_lm", "MaskedLM"),
     Task.REPLACED_TOKEN_DETECTION: ("replaced_token_detector", "ReplacedTokenDetector"),
