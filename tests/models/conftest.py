@@ -46,6 +46,8 @@ def tokenizer():
 class FakeEngine:
     """Token states that depend on the token, on the whole sequence, and on the type; one fixed linear head."""
 
+    threads = 1
+
     def __init__(self, spec):
         random = np.random.default_rng(7)
         self.spec = spec

@@ -52,7 +52,8 @@ class TextModel(Model):
         """
         limit = self._max_length if max_length is None else self._checked_limit(max_length)
         where = [i for i, text in enumerate(texts) if isinstance(text, str)]
-        encoded = dict(zip(where, self.tokenizer.encode_batch([texts[i] for i in where]) if where else (), strict=True))
+        found = self.tokenizer.encode_batch([texts[i] for i in where], threads=self.engine.threads) if where else ()
+        encoded = dict(zip(where, found, strict=True))
         rows, cut = [], []
         for index, text in enumerate(texts):
             ids = list(encoded[index].ids) if index in encoded else self.check_ids(text)
@@ -69,7 +70,7 @@ class TextModel(Model):
         wrong = next((i for i, pair in enumerate(pairs) if not all(isinstance(text, str) for text in pair)), None)
         if wrong is not None:
             raise OptionError(f"pair {wrong} is {pairs[wrong]!r:.80}: two texts are wanted")
-        encodings, cut = list(self.tokenizer.encode_batch(pairs)) if pairs else [], []
+        encodings, cut = list(self.tokenizer.encode_batch(pairs, threads=self.engine.threads)) if pairs else [], []
         for index, encoding in enumerate(encodings):
             if self._max_length is not None and len(encoding.ids) > self._max_length:
                 if not truncate:

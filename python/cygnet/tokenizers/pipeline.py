@@ -51,8 +51,8 @@ class Pipeline:
         return self.aligned(text, parse_special) if found is None else Part(found)
 
     def ids_of_many(self, texts: Sequence[str], parse_special: bool, threads: int | None) -> list[Part]:
-        """ids() of every text, on several threads."""
-        if self.runner is None or self.needs_nfc:
+        """ids() of every text, on several threads; one text takes none of them, nor the time to count them."""
+        if self.runner is None or self.needs_nfc or len(texts) == 1:
             return [self.ids(text, parse_special) for text in texts]
         found = self.runner.ids_of_many([well_formed(text) for text in texts], parse_special, thread_count(threads))
         return [self.aligned(text, parse_special) if ids is None else Part(ids) for text, ids in zip(texts, found, strict=True)]
