@@ -22,6 +22,7 @@ from cygnet.errors import Cancelled, OptionError
 
 STAGE_NAMES = ("embed", "norm", "qkv", "attention", "output", "up", "activation", "down", "head")
 cdef int64_t SCRATCH_TILE = 16       # query tokens of an attention share, for the bias of disentangled attention
+cdef int ROPES = 8                   # rotary tables of a variant, as cygnet.position_tables numbers them
 cdef size_t KEPT_BYTES = 64 << 20    # a workspace larger than this shrinks when a pass needs less than a quarter of it
 
 
@@ -74,11 +75,11 @@ cdef class Tables:
     cdef list kept
     cdef Rope ropes[64]
     cdef Bias biases[64]
-    cdef readonly int64_t positions  # rows of the rotary tables
+    cdef int64_t reach[128]  # positions that each rotary table, then each score bias, covers; 0: there is none
 
     def __cinit__(self):
         self.kept = [None] * 128
-        self.positions = 1 << 62
+        memset(self.reach, 0, sizeof(self.reach))
         memset(self.ropes, 0, sizeof(self.ropes))
         memset(self.biases, 0, sizeof(self.biases))
 
@@ -87,6 +88,7 @@ cdef class Tables:
         if not 0 <= number < 64:
             raise OptionError("at most 64 rotary tables")
         self.kept[number] = (cos, sin)
+        self.reach[number] = cos.shape[0]
         self.ropes[number].half, self.ropes[number].interleaved = cos.shape[1], interleaved
         self.ropes[number].cos = &cos[0, 0] if cos.shape[0] and cos.shape[1] else NULL
         self.ropes[number].sin = &sin[0, 0] if cos.shape[0] and cos.shape[1] else NULL
@@ -98,10 +100,19 @@ cdef class Tables:
             raise OptionError("at most 64 score biases")
         bias = &self.biases[number]
         self.kept[64 + number] = (by_distance, by_key)
+        self.reach[64 + number] = by_distance.shape[1] // 2 if by_distance is not None else by_key.shape[1] if by_key is not None else 0
         bias.by_distance = &by_distance[0, by_distance.shape[1] // 2] if by_distance is not None else NULL
         bias.distance_stride = by_distance.shape[1] if by_distance is not None else 0
         bias.by_key = &by_key[0, 0] if by_key is not None else NULL
         bias.key_stride = by_key.shape[1] if by_key is not None else 0
+
+    cdef int cover(self, int ropes, int64_t length) except -1:
+        """Refuses a sequence that is longer than its tables, which the kernels would read past: ROPES rotary ones from `ropes` on, and all biases."""
+        cdef int i
+        for i in range(128):
+            if (ropes <= i < ropes + ROPES or i >= 64) and 0 < self.reach[i] < length:
+                raise OptionError(f"position tables of {self.reach[i]} rows are too short for a sequence of {length}: call prepare() before the pass")
+        return 0
 
 
 cdef class Runner:
@@ -258,6 +269,7 @@ cdef class Runner:
                     p.views[i].blocks[j] = block
                     block += block_bytes
                 lists += (count + CYG_KEY_BLOCK - 1) // CYG_KEY_BLOCK * sizeof(void *)
+            self.tables.cover(p.views[i].ropes, p.views[i].start + count)
             p.single = p.single and count == 1
             for j in range(row, row + count):
                 p.view_of[j] = <int32_t>i

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cygnet.errors import UnsupportedModel
+from cygnet.errors import OptionError, UnsupportedModel
 from cygnet.reference.positions import rope_angles, rope_frequencies, t5_buckets
 from cygnet.reference.quantization import from_bfloat16, to_bfloat16
 
@@ -60,15 +60,20 @@ class PositionTables:
         """
         longest = max(totals, default=0)
         if longest > self._length:
-            self._length = max(longest, 2 * self._length, 128)
-            self._variants.clear()
-            self._fill(0, 0)
-            for number, (positions, weight, scale) in enumerate(self._biases):
-                self._tables.bias(number, *self._bias(positions, weight, scale))
+            self._grow(max(longest, 2 * self._length, 128))
         keys = [self._variant_key(total) for total in totals]
         if not any(keys):
             return None
-        return np.array([self._variant(key) * ROPES for key in keys], np.int32)
+        self._make_variants({key for key in keys if key})
+        return np.array([self._variants.get(key, 0) * ROPES for key in keys], np.int32)
+
+    def _grow(self, length):
+        """All common tables for sequences of `length`; until each of them is there, the shorter ones hold and so does the length that is known."""
+        self._fill(0, 0, length)
+        for number, (positions, weight, scale) in enumerate(self._biases):
+            self._tables.bias(number, *_bias(positions, weight, scale, length))
+        self._variants.clear()
+        self._length = length
 
     def _variant_key(self, total):
         """0 for the common tables, else what the tables of a sequence of that length depend on."""
@@ -80,23 +85,25 @@ class PositionTables:
                 return total if scaling.kind == "dynamic" else self._length
         return 0
 
-    def _variant(self, key):
-        if key == 0:
-            return 0
-        if key not in self._variants:
-            if len(self._variants) == VARIANTS - 1:
-                self._variants.clear()
+    def _make_variants(self, wanted):
+        """Tables for all of these lengths; a variant that the same pass reads is never written over."""
+        if len(wanted) >= VARIANTS:
+            raise OptionError(f"sequences of {len(wanted)} lengths with position tables of their own; at most {VARIANTS - 1} go in one pass")
+        missing = sorted(wanted - self._variants.keys())
+        if len(self._variants) + len(missing) >= VARIANTS:
+            self._variants.clear()
+            missing = sorted(wanted)
+        for key in missing:
             number = len(self._variants) + 1
+            self._fill(number, key, self._length)
             self._variants[key] = number
-            self._fill(number, key)
-        return self._variants[key]
 
     def distinct(self, totals):
         """How many variants a pass over these sequences needs; at most VARIANTS - 1 go together."""
         return len({self._variant_key(total) for total in totals})
 
-    def _fill(self, variant, sequence_length):
-        positions = np.arange(self._length)
+    def _fill(self, variant, sequence_length, length):
+        positions = np.arange(length)
         for number, rotary in enumerate(self._ropes):
             frequencies, factor = rope_frequencies(
                 rotary.dim, rotary.theta, rotary.scaling, max_positions=rotary.max_positions, sequence_length=sequence_length
@@ -104,20 +111,19 @@ class PositionTables:
             cos, sin = rope_angles(positions, frequencies, factor)
             self._tables.rope(variant * ROPES + number, rotary.interleaved, np.ascontiguousarray(cos), np.ascontiguousarray(sin))
 
-    def _bias(self, positions, weight, scale):
-        """(by distance, by key) of one score bias."""
-        if weight is not None:
-            distance = np.arange(-self._length, self._length + 1)
-            buckets = t5_buckets(
-                distance, bidirectional=positions.bidirectional, num_buckets=positions.buckets, max_distance=positions.max_distance
-            )
-            return np.ascontiguousarray(weight[buckets].T, np.float32), None
-        slopes, key = np.asarray(positions.slopes, np.float32)[:, None], np.arange(self._length, dtype=np.float32)
-        if positions.bfloat16:
-            bias = _to_bfloat16(_to_bfloat16(slopes) * key)
-        else:
-            bias = slopes * key
-        return None, np.ascontiguousarray(bias * np.float32(scale if positions.scaled else 1.0))
+
+def _bias(positions, weight, scale, length):
+    """(by distance, by key) of one score bias."""
+    if weight is not None:
+        distance = np.arange(-length, length + 1)
+        buckets = t5_buckets(distance, bidirectional=positions.bidirectional, num_buckets=positions.buckets, max_distance=positions.max_distance)
+        return np.ascontiguousarray(weight[buckets].T, np.float32), None
+    slopes, key = np.asarray(positions.slopes, np.float32)[:, None], np.arange(length, dtype=np.float32)
+    if positions.bfloat16:
+        bias = _to_bfloat16(_to_bfloat16(slopes) * key)
+    else:
+        bias = slopes * key
+    return None, np.ascontiguousarray(bias * np.float32(scale if positions.scaled else 1.0))
 
 
 def _to_bfloat16(x):
