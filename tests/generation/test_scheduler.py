@@ -225,6 +225,20 @@ def test_errors_of_one_request_do_not_hurt_others(run_in):
         scheduler.submit(request([99]))
 
 
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
+@pytest.mark.parametrize("option", ["stop_when", "allowed_tokens"])
+def test_what_a_callback_raises_reaches_its_caller_alone(run_in, option, error):
+    def leaves(*args):
+        raise error(3)
+
+    scheduler = run_in()
+    other = scheduler.submit(request([2], max_new_tokens=30))
+    with pytest.raises(error):
+        scheduler.submit(request([1], **{option: leaves})).result(30)
+    assert len(other.result(30)[0].ids) == 30
+    assert len(scheduler.submit(request([1], max_new_tokens=4)).result(30)[0].ids) == 4
+
+
 def test_encoder_errors_do_not_hurt_others(run_in):
     class Picky(HashEngine):
         def encode(self, sources):
@@ -342,6 +356,17 @@ def test_closing(run_in):
     assert handle.result(30)[0].finish_reason == "cancelled"
     with pytest.raises(OptionError, match="closed"):
         scheduler.submit(request([1]))
+
+
+def test_closing_is_no_end_of_answers_that_others_wait_for(run_in):
+    scheduler = run_in(slow(HashEngine()))
+    whole, stream, waiting = (scheduler.submit(request([i], max_new_tokens=5000)) for i in range(3))
+    pieces = iter(stream)
+    next(pieces)
+    scheduler.close()
+    for outcome in (whole.result, lambda timeout: list(pieces), waiting.result):
+        with pytest.raises(Cancelled, match="closed"):
+            outcome(30)
 
 
 def test_a_timeout_leaves_the_request_running(run_in):

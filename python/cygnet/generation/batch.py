@@ -18,7 +18,7 @@ def run_step(engine: Engine, tasks: Sequence[Task], budget: int, failed=None) ->
         Earlier ones get prompt budget first.
     budget : int
         Prompt tokens of this pass, over all tasks.
-    failed : function of Task and Exception, or None
+    failed : function of Task and BaseException, or None
         Told when a task's own code raises; without it the error leaves this function.
 
     Raises
@@ -30,7 +30,7 @@ def run_step(engine: Engine, tasks: Sequence[Task], budget: int, failed=None) ->
     for task in tasks:
         try:
             feeds = task.plan(budget)
-        except Exception as error:
+        except BaseException as error:
             if failed is None:
                 raise
             failed(task, error)
@@ -48,7 +48,7 @@ def run_step(engine: Engine, tasks: Sequence[Task], budget: int, failed=None) ->
         count = sum(map(_row_count, own))
         try:
             task.advance(logits[first : first + count])
-        except Exception as error:
+        except BaseException as error:
             if failed is None:
                 raise
             failed(task, error)

@@ -23,6 +23,7 @@ class Ticket:
         self._listener: Callable[[], None] | None = None
         self._streamed = False  # whether anybody waits for single deltas: waking a thread that waits for the end costs a core for a moment
         self.cancelled = False
+        self.closed: Cancelled | None = None  # set where it was not the caller who cancelled
         self.done = False
         self.error: BaseException | None = None
         self.results: list = []
@@ -44,6 +45,12 @@ class Ticket:
         with self._changed:
             self.error, self.done = error, True
             self._tell()
+
+    def close(self) -> None:
+        """Cancels a request because its model is closed; its caller, who did not ask for that, gets an error and not a part of the answer."""
+        if not self.cancelled:
+            self.closed = Cancelled("the model was closed while it worked on this request: keep it open until all results are there")
+            self.cancelled = True
 
     def abandon_after_fork(self) -> None:
         """In a forked child: no thread will ever work on it, and its lock may have been held in the parent."""

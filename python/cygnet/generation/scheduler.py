@@ -136,7 +136,7 @@ class Scheduler:
             self._closed = True
             thread = self._thread
             for job in (*self._waiting, *self._running):
-                job.ticket.cancelled = True
+                job.ticket.close()
             if self._in_forward:
                 self.engine.cancel()
             self._wake.notify_all()
@@ -167,13 +167,15 @@ class Scheduler:
 
     # Everything below runs in the scheduler's thread.
 
+    # A caller's functions (stop_when, allowed_tokens, constraints) run here too, and what they raise, be it SystemExit, belongs to their request alone.
+
     def _work(self) -> None:
         while self._await_work():
             try:
                 self._end_cancelled()
                 self._admit()
                 self._advance()
-            except Exception as error:
+            except BaseException as error:
                 for job in self._jobs():
                     self._end(job, error)
 
@@ -196,8 +198,13 @@ class Scheduler:
     def _end_cancelled(self) -> None:
         for job in self._jobs():
             if job.ticket.cancelled:
-                job.task.cancel()
-                self._end(job)
+                error = job.ticket.closed
+                try:
+                    if error is None:
+                        job.task.cancel()
+                except BaseException as raised:
+                    error = raised
+                self._end(job, error)
 
     def _end(self, job: _Job, error: BaseException | None = None) -> None:
         """Takes a job off the books, gives its memory back, and tells its caller."""
@@ -207,7 +214,7 @@ class Scheduler:
                 job.source.release()
                 job.source = None
             results = [] if error else job.task.results()
-        except Exception as raised:
+        except BaseException as raised:
             error = error or raised
         with self._wake:
             if job in self._running:
@@ -235,7 +242,7 @@ class Scheduler:
                     continue
                 if not self._make_room(job):
                     return
-            except Exception as error:
+            except BaseException as error:
                 self._end(job, error)
                 continue
             with self._wake:

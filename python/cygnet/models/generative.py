@@ -140,10 +140,11 @@ class GenerativeModel(Model):
         return Scheduler(self.engine, vocabulary=vocabulary)
 
     def close(self) -> None:
-        """Cancels what runs and frees the weights and caches."""
-        if "scheduler" in self.__dict__:
-            self.__dict__.pop("scheduler").close()
-        super().close()
+        """Stops what runs, whose callers get Cancelled, and frees the weights and caches."""
+        scheduler = self.__dict__.pop("scheduler", None)
+        super().close()  # first, so that no other thread makes a new scheduler
+        if scheduler is not None:
+            scheduler.close()
 
     def _request(self, prompt, options: GenerationOptions, truncate: bool) -> tuple[Request, int]:
         """The request for one prompt, and the number of its tokens that were cut off."""
