@@ -355,9 +355,10 @@ class Engine:
         if which not in self._heads:
             raise OptionError(f"this model has no {which}")
         head, stack = self._heads[which]
-        pooled = pool(hidden, offsets, head.pool)
+        rows = hidden if head.pool_outputs else pool(hidden, offsets, head.pool)
         with self._lock:
-            return self._run_head(self._sides["decoder" if "decoder" in self._sides else "encoder"], stack, pooled)
+            outputs = self._run_head(self._sides["decoder" if "decoder" in self._sides else "encoder"], stack, rows)
+        return pool(outputs, offsets, head.pool) if head.pool_outputs else outputs
 
     def has_head(self, which="head"):
         """Whether `head(..., which)` can be called."""

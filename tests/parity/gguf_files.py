@@ -3,7 +3,7 @@
 import re
 
 import numpy as np
-from tiny_models import GPT, ODD, SMALL, T5, WIDE, rope
+from tiny_sizes import GPT, ODD, SMALL, T5, WIDE, rope
 
 # Architecture of the file -> class and settings of the model that is written.
 GGUF = {

@@ -195,7 +195,7 @@ class AttentionSpec:
     qk_norm: QKNorm = QKNorm.NONE
     qk_norm_spec: NormSpec | None = None
     softcap: float | None = None
-    clip_qkv: float | None = None  # queries, keys and values clamped to [-clip, clip]
+    clip_qkv: float | None = None  # queries, keys and values clamped to [-clip, clip], behind a norm of the whole vector
 
 
 @dataclass(frozen=True)
@@ -289,6 +289,7 @@ class HeadSpec:
     steps: tuple[HeadStep, ...]
     scale: float = 1.0  # logits are multiplied by it
     softcap: float | None = None
+    pool_outputs: bool = False  # the pool is taken of the outputs instead of the hidden states
     hidden_scale: float = 1.0  # hidden states are multiplied by it before the first step (T5)
 
 

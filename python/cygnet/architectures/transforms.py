@@ -178,6 +178,11 @@ def add_one(tensors, part, shape):
     return Computed(shape, lambda: tensor.to_float32() + np.float32(1), tensors)
 
 
+def shifted_by_one(tensors, part, shape):
+    """The weight as `add_one` takes it, the bias as it is."""
+    return add_one(tensors, part, shape) if part == "weight" else plain(tensors, part, shape)
+
+
 def per_head(heads):
     """A norm with a weight for each head, (heads, head_dim): stored as one matrix or as a vector a head."""
 
@@ -192,6 +197,13 @@ def per_head(heads):
         return Computed((heads, *shape), lambda: np.stack([tensor.to_float32().reshape(shape) for tensor in tensors]), tensors)
 
     return transform
+
+
+def plus_first_row(tensors, part, shape):
+    """A table, with the first row of another added to all of its rows (ERNIE's kind of task, which nobody names)."""
+    table, other = tensors
+    _same(table, shape)
+    return Computed(shape, lambda: table.to_float32() + other.to_float32(slice(0, 1)), tensors)
 
 
 def layer_normed(eps):

@@ -77,9 +77,10 @@ def _split(x, heads):
 
 def _project(x, tensors, name, which, spec, heads):
     """Queries or keys as (heads, T, head_dim), with their norm."""
-    projected = _clip(linear(x, tensors, f"{name}.{which}"), spec)
+    projected = linear(x, tensors, f"{name}.{which}")
     if spec.qk_norm is QKNorm.FULL:
-        return _split(norm(projected, tensors, f"{name}.{which}_norm", spec.qk_norm_spec), heads)
+        projected = norm(projected, tensors, f"{name}.{which}_norm", spec.qk_norm_spec)
+    projected = _clip(projected, spec)
     if spec.qk_norm is QKNorm.HEAD:
         by_head = projected.reshape(len(x), heads, spec.head_dim)
         return norm(by_head, tensors, f"{name}.{which}_norm", spec.qk_norm_spec).swapaxes(0, 1)
@@ -88,9 +89,7 @@ def _project(x, tensors, name, which, spec, heads):
 
 def _rotate(x, rotary):
     length = x.shape[1]
-    frequencies, factor = rope_frequencies(
-        rotary.dim, rotary.theta, rotary.scaling, max_positions=rotary.max_positions, sequence_length=length
-    )
+    frequencies, factor = rope_frequencies(rotary.dim, rotary.theta, rotary.scaling, max_positions=rotary.max_positions, sequence_length=length)
     cos, sin = rope_angles(np.arange(length), frequencies, factor)
     return ops.rotary(x, cos.astype(x.dtype), sin.astype(x.dtype), interleaved=rotary.interleaved)
 
@@ -103,9 +102,7 @@ def _bias(query, key, tensors, name, spec, stack):
     if isinstance(positions, Alibi):
         return _alibi(positions, keys, spec.scale)[:, None]
     if isinstance(positions, Relative):
-        buckets = t5_buckets(
-            relative, bidirectional=positions.bidirectional, num_buckets=positions.buckets, max_distance=positions.max_distance
-        )
+        buckets = t5_buckets(relative, bidirectional=positions.bidirectional, num_buckets=positions.buckets, max_distance=positions.max_distance)
         return tensors[f"{stack}.relative.weight"][buckets].transpose(2, 0, 1)
     if isinstance(positions, Disentangled):
         return _disentangled(query, key, -relative, tensors, name, spec, stack)

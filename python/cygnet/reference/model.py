@@ -218,7 +218,7 @@ class ReferenceModel:
         return linear(hidden, self.tensors, f"{name}.down")
 
     def _head(self, head, hidden):
-        x = _pooled(head.pool, hidden) * hidden.dtype.type(head.hidden_scale)
+        x = (hidden if head.pool_outputs else _pooled(head.pool, hidden)) * hidden.dtype.type(head.hidden_scale)
         for step in head.steps:
             name = f"head.{step.name}"
             if step.norm is not None:
@@ -227,7 +227,8 @@ class ReferenceModel:
             weight = self.tensors[self._embedding_name() if step.tied else f"{name}.weight"]
             x = ops.ACTIVATIONS[step.activation.name.lower()](ops.linear(x, weight, self.tensors.get(f"{name}.bias")))
         x = x * hidden.dtype.type(head.scale)
-        return x if head.softcap is None else ops.softcap(x, head.softcap)
+        x = x if head.softcap is None else ops.softcap(x, head.softcap)
+        return _pooled(head.pool, x) if head.pool_outputs else x
 
     def _embedding_name(self):
         own = self.spec.decoder is not None and not self.spec.decoder.shared_embedding

@@ -41,15 +41,15 @@ HEADS = (r"cls\..*", r"pooler\..*", r"classifier\..*", r"qa_outputs\..*")
 IGNORED = ("directionality", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type")
 
 
-def layer_spec(config, positions=None):
-    """A post-norm layer."""
+def layer_spec(config, positions=None, placement=Placement.POST):
+    """A post-norm layer, or another."""
     config.refuse("is_decoder", False)
     config.refuse("add_cross_attention", False)
     config.refuse("position_embedding_type", "absolute")
     hidden, heads = config["hidden_size"], config["num_attention_heads"]
     attention = AttentionSpec(heads, heads, hidden // heads, (hidden // heads) ** -0.5, Mask.BIDIRECTIONAL, positions=positions)
     ffn = FeedForwardSpec(config["intermediate_size"], config.activation("hidden_act", "gelu"))
-    return LayerSpec(attention, ffn, norm_spec(config), Placement.POST)
+    return LayerSpec(attention, ffn, norm_spec(config), placement)
 
 
 def norm_spec(config):
@@ -57,41 +57,49 @@ def norm_spec(config):
     return NormSpec(NormKind.LAYER, config.get("layer_norm_eps", 1e-12))
 
 
-def stack_spec(config, positions, *, width=None, types=2, layer=None, **fields):
-    """Embeddings with a norm, then the layers."""
+def stack_spec(config, positions, *, width=None, types=2, layer=None, embedding_norm=True, final_norm=None, **fields):
+    """Embeddings, with a norm unless it is switched off, then the layers."""
     hidden = config["hidden_size"]
     embedding = EmbeddingSpec(
         vocab_size=config["vocab_size"],
         width=width or hidden,
         positions=positions,
         type_count=config.get("type_vocab_size", types),
-        norm=norm_spec(config),
+        norm=norm_spec(config) if embedding_norm else None,
         project=bool(width) and width != hidden,
     )
-    return StackSpec(hidden, embedding, (layer or layer_spec(config),) * config["num_hidden_layers"], None, **fields)
+    return StackSpec(hidden, embedding, (layer or layer_spec(config),) * config["num_hidden_layers"], final_norm, **fields)
+
+
+def masked(config, source):
+    """Dense map, activation and norm, then the embedding and a bias."""
+    at = "cls.predictions."
+    tied = source.tied(config.get("tie_word_embeddings", True), at + "decoder.weight", "embeddings.word_embeddings.weight")
+    return masked_head(
+        *(config["vocab_size"], config["hidden_size"], config.activation("hidden_act", "gelu"), norm_spec(config), tied),
+        dense=at + "transform.dense",
+        norm_name=at + "transform.LayerNorm",
+        decoder=at + "decoder",
+        bias=(at + "bias", at + "decoder.bias"),
+    )
+
+
+def head_of(config, source, task):
+    """The head, and the pooled vector of a bare model."""
+    hidden = config["hidden_size"]
+    if task is Task.ENCODER:
+        return None, pooler(source, hidden)
+    if task is Task.MASKED_LM:
+        return masked(config, source), None
+    if task is Task.SEQUENCE_CLASSIFICATION:
+        return pooled_head(config, hidden, "pooler.dense", "classifier"), None
+    return token_head(config, task), None
 
 
 def build(config, source, task):
-    hidden, count = config["hidden_size"], config.get("max_position_embeddings", 512)
+    count = config.get("max_position_embeddings", 512)
     stack = stack_spec(config, PositionSpec(PositionTable.LEARNED, count))
-    head = pooled = None
-    if task is Task.ENCODER:
-        pooled = pooler(source, hidden)
-    elif task is Task.MASKED_LM:
-        at = "cls.predictions."
-        tied = source.tied(config.get("tie_word_embeddings", True), at + "decoder.weight", "embeddings.word_embeddings.weight")
-        act = config.activation("hidden_act", "gelu")
-        head = masked_head(
-            *(config["vocab_size"], hidden, act, norm_spec(config), tied),
-            dense=at + "transform.dense",
-            norm_name=at + "transform.LayerNorm",
-            decoder=at + "decoder",
-            bias=(at + "bias", at + "decoder.bias"),
-        )
-    elif task is Task.SEQUENCE_CLASSIFICATION:
-        head = pooled_head(config, hidden, "pooler.dense", "classifier")
-    else:
-        head = token_head(config, task)
+    head, pooled = head_of(config, source, task)
     rows = (*EMBEDDING_ROWS, *LAYER_ROWS)
     return encoder_only(config, task, family="bert", stack=stack, rows=rows, head=head, pooler=pooled, max_positions=count, ignored=HEADS)
 

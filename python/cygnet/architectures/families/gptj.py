@@ -1,4 +1,7 @@
-"""GPT-J (Wang and Komatsuzaki 2021): parallel layers behind one LayerNorm, interleaved rotary positions, a biased head."""
+"""GPT-J (Wang and Komatsuzaki 2021): parallel layers behind one LayerNorm, interleaved rotary positions, a biased head.
+
+CodeGen (Nijkamp et al. 2022) is the same with its projections fused.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,10 @@ from cygnet.architectures.spec import (
     Rotary,
     Task,
 )
+from cygnet.architectures.transforms import heads_of
 from cygnet.architectures.weights import Row
 
+MACHINES = 4
 ROWS = (
     Row("decoder.embed.token", "wte"),
     Row("decoder.{i}.attention_norm", "h.{i}.ln_1"),
@@ -31,7 +36,18 @@ ROWS = (
 )
 
 
-def build(config, source, task):
+def codegen_rows(config):
+    """Queries, values and keys (in this order) lie in one tensor, in a piece for each of four machines."""
+    piece = config["n_embd"] // MACHINES
+    parts = (
+        Row(f"decoder.{{i}}.attention.{name}", "h.{i}.attn.qkv_proj", heads_of(place * piece, piece, 3 * piece), bias=False)
+        for place, name in enumerate(("query", "value", "key"))
+    )
+    return (*(row for row in ROWS if row.ours.rpartition(".")[2] not in ("query", "key", "value")), *parts)
+
+
+def assembled(config, source, task, family, rows):
+    """Either of them."""
     config.refuse("rotary", True)
     hidden, heads, count = config["n_embd"], config["n_head"], config.get("n_positions", 2048)
     size = hidden // heads
@@ -43,18 +59,27 @@ def build(config, source, task):
         config,
         source,
         task,
-        family="gptj",
+        family=family,
         embedding=EmbeddingSpec(config["vocab_size"], hidden),
         layers=[LayerSpec(attention, ffn, norm, Placement.PARALLEL)] * config["n_layer"],
-        rows=ROWS,
+        rows=rows,
         final_norm=norm,
         hidden_size=hidden,
         tie_default=False,
         token_name="wte",
         head_bias=True,
         max_positions=count,
-        ignored=(r"h\.\d+\.attn\.bias",),
+        ignored=(r"h\.\d+\.attn\.(bias|causal_mask)",),
     )
 
 
+def build(config, source, task):
+    return assembled(config, source, task, "gptj", ROWS)
+
+
+def build_codegen(config, source, task):
+    return assembled(config, source, task, "codegen", codegen_rows(config))
+
+
 FAMILY = Family("gptj", build, CLASSES, Task.CAUSAL_LM, ("transformer.",), ("n_ctx", "scale_attn_weights", "rotary"))
+CODEGEN = Family("codegen", build_codegen, CLASSES, Task.CAUSAL_LM, ("transformer.",), ("n_ctx", "scale_attn_weights", "rotary"))

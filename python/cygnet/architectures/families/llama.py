@@ -8,7 +8,7 @@ from cygnet.architectures.rotary import rotary
 from cygnet.architectures.spec import AttentionSpec, FeedForwardSpec, LayerSpec, Mask, NormKind, NormSpec, Placement, Task
 from cygnet.architectures.weights import Row
 
-PREFIXES = ("model.",)
+PREFIXES = ("model.", "transformer.")
 
 
 def attention_rows(bias=False, output_bias=None, output="o_proj"):

@@ -1,11 +1,15 @@
-"""RoBERTa (Liu et al. 2019), XLM-RoBERTa and CamemBERT: BERT whose positions count the tokens that are not padding, from padding_idx + 1."""
+"""RoBERTa (Liu et al. 2019), XLM-RoBERTa, CamemBERT, data2vec: BERT whose positions count the tokens that are not padding, from padding_idx + 1.
+
+XLM-RoBERTa-XL (Goyal et al. 2021) and RoBERTa-PreLayerNorm (from fairseq) have their norms before the sublayers and one at the end.
+"""
 
 from __future__ import annotations
 
 from cygnet.architectures.encoders import CLASSES, encoder_only, masked_head, pooled_head, pooler, token_head
-from cygnet.architectures.families.bert import EMBEDDING_ROWS, LAYER_ROWS, norm_spec, stack_spec
+from cygnet.architectures.families.bert import EMBEDDING_ROWS, LAYER, LAYER_ROWS, layer_spec, norm_spec, stack_spec
 from cygnet.architectures.family import Family
-from cygnet.architectures.spec import Activation, PositionSpec, PositionTable, Task
+from cygnet.architectures.spec import Activation, Placement, PositionSpec, PositionTable, Task
+from cygnet.architectures.weights import Row
 
 HEADS = (r"lm_head\..*", r"pooler\..*", r"classifier\..*", r"qa_outputs\..*")
 
@@ -41,12 +45,41 @@ def head_of(config, source, task):
     return token_head(config, task), None
 
 
-def build(config, source, task):
+def assembled(config, source, task, family, rows, **stack):
+    """Any of them; `stack` are fields of bert.stack_spec."""
     positions, longest = positions_spec(config, config.get("pad_token_id", 1))
     head, pooled = head_of(config, source, task)
-    stack = stack_spec(config, positions)
-    rows = (*EMBEDDING_ROWS, *LAYER_ROWS)
-    return encoder_only(config, task, family="roberta", stack=stack, rows=rows, head=head, pooler=pooled, max_positions=longest, ignored=HEADS)
+    whole = dict(stack=stack_spec(config, positions, **stack), rows=rows, head=head, pooler=pooled, max_positions=longest, ignored=HEADS)
+    return encoder_only(config, task, family=family, **whole)
 
 
-FAMILY = Family("roberta", build, CLASSES, Task.ENCODER, ("roberta.",))
+def build(config, source, task):
+    return assembled(config, source, task, "roberta", (*EMBEDDING_ROWS, *LAYER_ROWS))
+
+
+def renamed(names):
+    """BERT's rows with some at other places."""
+    return (*EMBEDDING_ROWS, *(Row(row.ours, names.pop(row.ours, row.source)) for row in LAYER_ROWS), *(Row(*pair) for pair in names.items()))
+
+
+def pre_normed(family, names, **stack):
+    """Family.build of those with norms before the sublayers; `names` are where the norms stand."""
+
+    def build(config, source, task):
+        layer = layer_spec(config, placement=Placement.PRE)
+        return assembled(config, source, task, family, renamed(dict(names)), layer=layer, final_norm=norm_spec(config), **stack)
+
+    return build
+
+
+AT = LAYER + "attention."
+XL = {
+    "encoder.{i}.attention_norm": AT + "self_attn_layer_norm",
+    "encoder.{i}.ffn_norm": LAYER + "LayerNorm",
+    "encoder.final_norm": "encoder.LayerNorm",
+}
+PRE = {"encoder.{i}.attention_norm": AT + "LayerNorm", "encoder.{i}.ffn_norm": LAYER + "intermediate.LayerNorm", "encoder.final_norm": "LayerNorm"}
+build_xl = pre_normed("xlm-roberta-xl", XL, types=1, embedding_norm=False)
+FAMILY = Family("roberta", build, CLASSES, Task.ENCODER, ("roberta.", "data2vec_text."))
+XLM_ROBERTA_XL = Family("xlm-roberta-xl", build_xl, CLASSES, Task.ENCODER, ("roberta.",))
+PRE_LAYER_NORM = Family("roberta-prelayernorm", pre_normed("roberta-prelayernorm", PRE), CLASSES, Task.ENCODER, ("roberta_prelayernorm.",))
