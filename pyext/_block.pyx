@@ -18,7 +18,7 @@ cdef Rows _input(Pass *p, int thread, const Layer *layer, const Norm *norm, cons
     cdef bint before = layer.placement != PLACE_POST and layer.placement != PLACE_OUTPUT
     if pending != NULL and not before:
         return prepare(p, thread, pending, p.x, layer.width, p.x, codes, lasting)
-    return prepare(p, thread, norm if before else NULL, p.x, layer.width, p.h, codes, lasting)
+    return prepare(p, thread, norm if before else NULL, p.x, layer.width, p.x if layer.placement == PLACE_NORMED else p.h, codes, lasting)
 
 
 cdef const Norm *_leave(Pass *p, int thread, const Layer *layer, const Norm *norm, const Norm *post_norm) noexcept nogil:

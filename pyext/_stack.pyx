@@ -13,7 +13,7 @@ from cygnet._core._recurrent_sublayer cimport Recurrent
 
 import numpy as np
 
-PLACEMENTS = {"pre": 0, "post": 1, "sandwich": 2, "output": 3, "parallel": 4, "parallel-split": 5}
+PLACEMENTS = {"pre": 0, "post": 1, "sandwich": 2, "output": 3, "parallel": 4, "parallel-split": 5, "normed": 6}
 NORMS = {"layer": 1, "rms": 2}
 QK_NORMS = {"none": 0, "head": 1, "full": 2}
 

@@ -9,6 +9,7 @@ from conformance_generation import beam_search, logits
 
 import cygnet
 from cygnet import CausalLM, Encoder, ImageClassifier, QuestionAnswerer, ReplacedTokenDetector, Seq2Seq
+from cygnet.architectures.spec import Task
 
 
 class Adapter:
@@ -43,8 +44,9 @@ class Adapter:
         return found
 
     def _pair_logits(self, rows, masks, decoder_input_ids):
-        logits = self.model.forward(rows, [row.tolist() for row in decoder_input_ids])
-        return {"logits": np.stack(logits), "encoder_last_hidden_state": padded(self.model.encoder_states(rows), masks)}
+        outputs = self.model.forward(rows, [row.tolist() for row in decoder_input_ids])
+        name = "logits" if self.model.spec.task is Task.SEQ2SEQ else "last_hidden_state"
+        return {name: np.stack(outputs), "encoder_last_hidden_state": padded(self.model.encoder_states(rows), masks)}
 
     def score(self, input_ids, attention_mask=None, target_ids=None):
         rows, masks = ragged(input_ids, attention_mask)

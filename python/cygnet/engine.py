@@ -6,21 +6,23 @@ the batch, however many threads work, and whether a prefix was cached or not.
 
 from __future__ import annotations
 
-import os
 import threading
 
 import numpy as np
 
 from cygnet._core._cache import BLOCK_TOKENS, BlockPool, Sequence
 from cygnet._core._forward import Runner
-from cygnet.architectures.spec import Disentangled, ModelKind, Pool, PositionTable
+from cygnet.architectures.spec import Disentangled, ModelKind, PositionTable, Task
+from cygnet.architectures.tokens import shifted_right, until_last_end
 from cygnet.cpu_count import thread_count
-from cygnet.engine_sides import Side, head_stack, passes, pool, projection_stack
+from cygnet.engine_sides import Side, block_limit, cut_patches, head_stack, machine_memory, passes, pool, pooled_width, projection_stack
 from cygnet.errors import CacheFull, ContextOverflow, OptionError
 from cygnet.packing import DISENTANGLED_REACH, Packer, StackBuilder, plan_head
 from cygnet.position_tables import PositionTables
 
 DEFAULT_CACHE_BYTES = 4 << 30
+# The head of these belongs to the decoder: forward() runs it.
+DECODER_TASKS = (Task.CAUSAL_LM, Task.SEQ2SEQ, Task.HIDDEN_STATES)
 
 
 class Engine:
@@ -100,7 +102,7 @@ class Engine:
                 plan_head(packer, head, embedding)
         packer.allocate()
         last = "decoder" if spec.decoder is not None else "encoder"
-        in_stack = spec.decoder is not None and spec.head is not None and spec.head.pool is Pool.ALL
+        in_stack = spec.decoder is not None and spec.head is not None and spec.task in DECODER_TASKS
         self._sides = {}
         for name, (runner, tables, builder) in builders.items():
             stack = builder.build(spec.head if in_stack and name == last else None)
@@ -109,7 +111,7 @@ class Engine:
         self._heads = {}
         for which, head in (("head", None if in_stack else spec.head), ("pooler", spec.pooler)):
             if head is not None:
-                self._heads[which] = head, head_stack(packer, head, self._sides[last].stack.output_width, embedding)
+                self._heads[which] = head, head_stack(packer, head, pooled_width(self._sides[last].stack.output_width, head.pool), embedding)
         self._source_weights = builders["decoder"][2].source_weights() if spec.kind is ModelKind.ENCODER_DECODER else None
         self._patches = None
         if "encoder.embed.patch" in packer.plan:
@@ -123,13 +125,13 @@ class Engine:
         if "decoder" not in self._sides:
             return
         if cache_bytes is None:
-            cache_bytes = min(DEFAULT_CACHE_BYTES, _memory_bytes() // 2)
+            cache_bytes = min(DEFAULT_CACHE_BYTES, machine_memory() // 2)
         side = self._sides["decoder"]
         own = max(side.runner.block_bytes(side.stack), 1)
-        self._pool = BlockPool(own, _blocks(cache_bytes, own))
+        self._pool = BlockPool(own, block_limit(cache_bytes, own))
         cross = side.runner.block_bytes(side.stack, True)
         if cross:
-            self._source_pool = BlockPool(cross, _blocks(cache_bytes, cross))
+            self._source_pool = BlockPool(cross, block_limit(cache_bytes, cross))
 
     # ---- what is known
 
@@ -260,6 +262,9 @@ class Engine:
     def hidden(self, batch, type_ids=None):
         """Hidden states of an encoder, or of a decoder read without memory.
 
+        An encoder-decoder that classifies gives those of its decoder, which reads the text again: up to the end token where one row
+        stands for the text.
+
         Parameters
         ----------
         batch : list of list of int, or list of (channels, height, width) float32 images
@@ -273,7 +278,13 @@ class Engine:
         """
         with self._lock:
             if "encoder" not in self._sides:
-                return self._decoder_hidden(batch)
+                return self._decoder_hidden(batch, [None] * len(batch))
+            if self.spec.kind is ModelKind.ENCODER_DECODER and self.spec.task not in DECODER_TASKS:
+                return self._reading_hidden(batch)
+            return self._encoder_hidden(batch, type_ids)
+
+    def _encoder_hidden(self, batch, type_ids=None):
+        with self._lock:
             side = self._sides["encoder"]
             embedded = None
             if self._patches is not None:
@@ -301,14 +312,26 @@ class Engine:
                 )
             return hidden, offsets
 
-    def _decoder_hidden(self, batch):
+    def _reading_hidden(self, batch):
+        """The decoder's states as it reads each text again, shifted by one."""
+        sources = self.encode(batch)
+        hidden, offsets = self._decoder_hidden([shifted_right(list(ids), self.spec) for ids in batch], sources)
+        for source in sources:
+            source.release()
+        if self.spec.task is not Task.SEQUENCE_CLASSIFICATION:
+            return hidden, offsets
+        kept = [until_last_end(list(ids), self.spec.tokens) for ids in batch]
+        pieces = [hidden[start : start + count] for start, count in zip(offsets[:-1], kept, strict=True)]
+        return np.concatenate(pieces), np.concatenate([[0], np.cumsum(kept)]).astype(np.int64)
+
+    def _decoder_hidden(self, batch, sources):
         side = self._sides["decoder"]
         counts = [len(ids) for ids in batch]
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         hidden = np.empty((int(offsets[-1]), side.stack.output_width), np.float32)
         for i, ids in enumerate(batch):
             if len(ids):
-                sequence = self.sequence()
+                sequence = self.sequence(sources[i])
                 if self.max_context is not None and len(ids) > self.max_context:
                     raise ContextOverflow(f"{len(ids)} tokens do not fit the context of {self.max_context}")
                 flat = side.ids([ids], [len(ids)])
@@ -325,17 +348,11 @@ class Engine:
         return hidden, offsets
 
     def _embed_patches(self, side, images):
-        """Patches of each image through their projection, the class token in front, positions added."""
+        """Patches of each image through their projection, the class token or more rows in front, positions added."""
         (projection, class_token, positions), patches = self._patches, self.spec.encoder.embedding.patches
-        size, channels = patches.patch_size, patches.channels
-        rows = []
+        front, rows = class_token.reshape(patches.front, -1), []
         for image in images:
-            image = np.asarray(image, np.float32)
-            if image.shape != (channels, patches.image_size, patches.image_size):
-                raise OptionError(f"an image of shape {image.shape}; this model takes {(channels, patches.image_size, patches.image_size)}")
-            across = patches.image_size // size
-            cut = image.reshape(channels, across, size, across, size).transpose(1, 3, 0, 2, 4).reshape(across * across, -1)
-            rows.append(np.concatenate([class_token[None], self._run_head(side, projection, np.ascontiguousarray(cut))]) + positions)
+            rows.append(np.concatenate([front, self._run_head(side, projection, cut_patches(image, patches))]) + positions)
         counts = [len(image) for image in rows]
         return np.ascontiguousarray(np.concatenate(rows) if rows else np.empty((0, side.stack.width)), np.float32), counts
 
@@ -386,7 +403,7 @@ class Engine:
         if self._source_weights is None:
             raise OptionError("this model has no encoder beside its decoder")
         with self._lock:
-            hidden, offsets = self.hidden(batch)
+            hidden, offsets = self._encoder_hidden(batch)
             side = self._sides["decoder"]
             counts = [int(n) for n in np.diff(offsets)]
             return side.runner.make_sources(side.stack, self._source_weights, hidden, counts, self._source_pool)
@@ -410,17 +427,3 @@ class Engine:
             for stage, seconds in side.runner.profile(on).items():
                 total[stage] = total.get(stage, 0.0) + seconds
         return total
-
-
-def _blocks(cache_bytes, block_bytes):
-    if cache_bytes < block_bytes:
-        raise OptionError(f"cache_bytes={cache_bytes} holds less than one block of {block_bytes} bytes ({BLOCK_TOKENS} tokens)")
-    return min(cache_bytes // block_bytes, 1 << 30)
-
-
-def _memory_bytes():
-    """Memory of the machine, or a modest guess where it does not tell."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 8 << 30

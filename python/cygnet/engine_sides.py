@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 
+from cygnet._core._cache import BLOCK_TOKENS
 from cygnet._core._stack import Stack
 from cygnet.architectures.spec import Pool, PositionTable
 from cygnet.errors import OptionError
@@ -68,7 +71,7 @@ class Side:
 
 
 def pool(hidden, offsets, kind):
-    """The rows of each sequence that a head sees: all, the first, the last, or their mean."""
+    """The rows of each sequence that a head sees: all, the first, the last, their mean, or the first and the mean of the others."""
     if kind is Pool.ALL:
         return hidden
     starts, ends = offsets[:-1], offsets[1:]
@@ -78,7 +81,14 @@ def pool(hidden, offsets, kind):
         return hidden[starts]
     if kind is Pool.LAST:
         return hidden[ends - 1]
+    if kind is Pool.FIRST_AND_MEAN:
+        return np.stack([np.concatenate([hidden[a], hidden[a + 1 : b].mean(0)]) for a, b in zip(starts, ends, strict=True)])
     return np.stack([hidden[start:end].mean(0) for start, end in zip(starts, ends, strict=True)]) if len(starts) else hidden[:0]
+
+
+def pooled_width(width, kind):
+    """Features of a pooled row."""
+    return 2 * width if kind is Pool.FIRST_AND_MEAN else width
 
 
 def passes(batch, wanted, tables):
@@ -105,6 +115,30 @@ def passes(batch, wanted, tables):
                 piece, room, totals = [], PASS_TOKENS, []
     if piece:
         yield piece
+
+
+def cut_patches(image, patches):
+    """The squares of an image, left to right and top to bottom, each a row of its channels one after the other."""
+    image, size, channels = np.asarray(image, np.float32), patches.patch_size, patches.channels
+    if image.shape != (channels, patches.image_size, patches.image_size):
+        raise OptionError(f"an image of shape {image.shape}; this model takes {(channels, patches.image_size, patches.image_size)}")
+    across = patches.image_size // size
+    return np.ascontiguousarray(image.reshape(channels, across, size, across, size).transpose(1, 3, 0, 2, 4).reshape(across * across, -1))
+
+
+def block_limit(cache_bytes, block_bytes):
+    """How many blocks of key/value memory there may be."""
+    if cache_bytes < block_bytes:
+        raise OptionError(f"cache_bytes={cache_bytes} holds less than one block of {block_bytes} bytes ({BLOCK_TOKENS} tokens)")
+    return min(cache_bytes // block_bytes, 1 << 30)
+
+
+def machine_memory():
+    """Bytes of memory of the machine, or a modest guess where it does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 8 << 30
 
 
 def head_stack(packer, head, width, embedding_name):

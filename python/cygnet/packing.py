@@ -12,6 +12,7 @@ import numpy as np
 
 from cygnet._core._linear import Arena, Weight, weight_bytes
 from cygnet._core._stack import Stack
+from cygnet.architectures.inventory import relative_name
 from cygnet.architectures.spec import Alibi, Disentangled, Mask, Mixing, NormKind, Placement, PositionTable, QKNorm, Relative, Rotary
 from cygnet.errors import OptionError, UnsupportedModel
 from cygnet.reference.positions import deberta_buckets
@@ -296,7 +297,7 @@ class StackBuilder:
         elif isinstance(spec.positions, Alibi):
             described["bias"] = self.tables.bias(spec.positions, None, spec.scale)
         elif isinstance(spec.positions, Relative):
-            described["bias"] = self.tables.bias(spec.positions, self.packer.array(f"{self.name}.relative.weight"), 1.0)
+            described["bias"] = self.tables.bias(spec.positions, self.packer.array(relative_name(self.name, spec.positions)), 1.0)
         elif isinstance(spec.positions, Disentangled):
             described["disentangled"] = self._disentangled(w, spec)
         return described

@@ -19,6 +19,7 @@ VARIANTS = {
     "window": {"window": 5},
     "softcap": {"softcap": 2.0},
     "post": {"placement": Placement.POST},
+    "normed": {"placement": Placement.NORMED},
     "sandwich": {"placement": Placement.SANDWICH},
     "output": {"placement": Placement.OUTPUT},
     "parallel": {"placement": Placement.PARALLEL},

@@ -17,6 +17,7 @@ TINY = {
         *heads("Albert", dict(ODD, embedding_size=10), embedding_size=10)[1:],
     ],
     "bart": [
+        *(("Bart" + name, dict(SEQ)) for name in ("Model", "ForSequenceClassification", "ForQuestionAnswering")),
         ("BartForConditionalGeneration", dict(SEQ)),
         ("BartForConditionalGeneration", dict(SEQ, scale_embedding=True, activation_function="relu", d_model=36)),
         ("BartForConditionalGeneration", dict(SEQ, tie_word_embeddings=False)),
@@ -30,6 +31,7 @@ TINY = {
     "bloom": [
         ("BloomForCausalLM", dict(vocab_size=61, hidden_size=24, n_layer=2, n_head=3)),
         ("BloomForCausalLM", dict(vocab_size=61, hidden_size=40, n_layer=1, n_head=5, layer_norm_epsilon=1e-3)),
+        ("BloomForCausalLM", dict(vocab_size=61, hidden_size=36, n_layer=2, n_head=3, apply_residual_connection_post_layernorm=True)),
     ],
     "camembert": heads("Camembert", dict(SMALL, type_vocab_size=1)),
     "cohere": [
@@ -173,7 +175,11 @@ TINY = {
         ("MarianMTModel", dict(SEQ, pad_token_id=58, decoder_start_token_id=58, scale_embedding=True, activation_function="swish")),
         ("MarianMTModel", dict(SEQ, pad_token_id=58, decoder_start_token_id=58, decoder_vocab_size=67, share_encoder_decoder_embeddings=False)),
     ],
-    "mbart": [("MBartForConditionalGeneration", dict(SEQ, scale_embedding=True)), ("MBartForConditionalGeneration", dict(SEQ, d_model=36))],
+    "mbart": [
+        *(("MBart" + name, dict(SEQ, num_labels=2)) for name in ("Model", "ForSequenceClassification", "ForQuestionAnswering")),
+        ("MBartForConditionalGeneration", dict(SEQ, scale_embedding=True)),
+        ("MBartForConditionalGeneration", dict(SEQ, d_model=36)),
+    ],
     "mistral": [
         ("MistralForCausalLM", dict(SMALL, num_key_value_heads=1, sliding_window=3)),
         ("MistralForCausalLM", dict(WIDE, num_key_value_heads=2, sliding_window=None)),
@@ -338,6 +344,10 @@ TINY = {
         ("T5ForConditionalGeneration", dict(T5, feed_forward_proj="gated-gelu", tie_word_embeddings=False, num_decoder_layers=3)),
         ("T5ForConditionalGeneration", dict(T5, feed_forward_proj="gated-silu")),
         ("T5EncoderModel", dict(T5, feed_forward_proj="gelu")),
+        *(
+            ("T5" + name, dict(T5, decoder_start_token_id=0))
+            for name in ("Model", "ForSequenceClassification", "ForTokenClassification", "ForQuestionAnswering")
+        ),
     ],
     "vit": [
         (

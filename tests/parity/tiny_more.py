@@ -1,6 +1,6 @@
 """More rows of tiny models: families that came later; see tiny_models.py."""
 
-from tiny_sizes import BOTH_ROPES, ENCODER_HEADS, GPT, LLAMA3, ODD, SMALL, WIDE, heads, rope
+from tiny_sizes import BOTH_ROPES, DEBERTA, ENCODER_HEADS, GPT, LLAMA3, ODD, SEQ, SMALL, T5, WIDE, heads, rope
 
 OLMO3_ROPES = {
     "rope_parameters": {
@@ -12,6 +12,8 @@ EXPERTS = dict(num_local_experts=5, num_experts_per_tok=2)
 GRANITE = dict(embedding_multiplier=3.0, residual_multiplier=0.4, attention_multiplier=0.2, logits_scaling=2.5)
 CODEGEN = dict(vocab_size=61, n_embd=32, n_layer=2, n_head=4, n_positions=64, rotary_dim=4)
 XGLM = dict(vocab_size=61, d_model=24, ffn_dim=40, num_layers=2, attention_heads=3, max_position_embeddings=64)
+
+VISION = dict(hidden_size=24, num_hidden_layers=2, num_attention_heads=3, image_size=12, patch_size=4)
 
 MORE = {
     "arcee": [
@@ -29,6 +31,11 @@ MORE = {
         ("BioGptForTokenClassification", dict(ODD, num_labels=3)),
         ("BioGptModel", dict(SMALL)),
     ],
+    "blenderbot-small": [
+        ("BlenderbotSmallForConditionalGeneration", dict(SEQ)),
+        ("BlenderbotSmallForConditionalGeneration", dict(SEQ, d_model=36, scale_embedding=True, activation_function="relu")),
+        ("BlenderbotSmallModel", dict(SEQ)),
+    ],
     "codegen": [
         ("CodeGenForCausalLM", CODEGEN),
         ("CodeGenForCausalLM", dict(CODEGEN, n_embd=48, rotary_dim=12, n_inner=20, activation_function="relu")),
@@ -38,6 +45,26 @@ MORE = {
         ("CwmForCausalLM", dict(SMALL, head_dim=8, num_key_value_heads=1, sliding_window=3, layer_types=["sliding_attention", "full_attention"])),
     ],
     "data2vec-text": heads("Data2VecText", dict(SMALL, type_vocab_size=1)),
+    "deberta": [
+        ("DebertaModel", dict(DEBERTA)),
+        ("DebertaModel", dict(DEBERTA, pos_att_type=["c2p"], max_relative_positions=9, type_vocab_size=2, position_biased_input=False)),
+        ("DebertaModel", dict(DEBERTA, pos_att_type="p2c", hidden_act="relu")),
+        ("DebertaModel", dict(SMALL, relative_attention=False)),
+        *((f"Deberta{name}", dict(DEBERTA, num_labels=2)) for name in ENCODER_HEADS),
+    ],
+    "deit": [
+        ("DeiTModel", dict(VISION, intermediate_size=40)),
+        ("DeiTForImageClassification", dict(VISION, hidden_size=30, intermediate_size=28, patch_size=6, qkv_bias=False, num_labels=4)),
+    ],
+    "dinov2": [
+        ("Dinov2Model", dict(VISION, mlp_ratio=2)),
+        ("Dinov2ForImageClassification", dict(VISION, use_swiglu_ffn=True, num_labels=4, image_size=8)),
+        ("Dinov2Model", dict(VISION, qkv_bias=False, use_mask_token=False, layer_norm_eps=1e-3, hidden_act="relu")),
+    ],
+    "dinov2_with_registers": [
+        ("Dinov2WithRegistersModel", dict(VISION)),
+        ("Dinov2WithRegistersModel", dict(VISION, num_register_tokens=1, use_swiglu_ffn=True)),
+    ],
     "ernie": [*heads("Ernie", SMALL), ("ErnieModel", dict(ODD, use_task_id=True, task_type_vocab_size=4, type_vocab_size=3))],
     "ernie4_5": [
         ("Ernie4_5ForCausalLM", dict(SMALL, head_dim=8, num_key_value_heads=1)),
@@ -88,6 +115,7 @@ MORE = {
         ("MinistralForCausalLM", dict(SMALL, head_dim=8, num_key_value_heads=1, sliding_window=3)),
         ("MinistralForCausalLM", dict(WIDE, num_key_value_heads=2, sliding_window=4, layer_types=["full_attention", "sliding_attention"])),
     ],
+    "mvp": [("MvpForConditionalGeneration", dict(SEQ)), ("MvpForSequenceClassification", dict(SEQ, d_model=36, num_labels=3))],
     "nemotron": [
         ("NemotronForCausalLM", dict(SMALL, num_key_value_heads=1)),
         ("NemotronForCausalLM", dict(WIDE, head_dim=12, num_key_value_heads=2, attention_bias=True, mlp_bias=True, norm_eps=1e-3, hidden_act="gelu")),
@@ -113,6 +141,12 @@ MORE = {
         ("PersimmonForCausalLM", dict(ODD, qk_layernorm=False, hidden_act="gelu", **rope("linear", factor=3.0, partial_rotary_factor=0.4))),
         ("PersimmonForTokenClassification", dict(SMALL, num_labels=3)),
     ],
+    "plbart": [
+        ("PLBartForConditionalGeneration", dict(SEQ)),
+        ("PLBartForConditionalGeneration", dict(SEQ, d_model=36, scale_embedding=False)),
+        ("PLBartForSequenceClassification", dict(SEQ, num_labels=3)),
+        ("PLBartModel", dict(SEQ)),
+    ],
     "rembert": heads("RemBert", dict(SMALL, input_embedding_size=10, output_embedding_size=14), input_embedding_size=40, output_embedding_size=12),
     "roberta-prelayernorm": heads("RobertaPreLayerNorm", SMALL),
     "roformer": heads("RoFormer", dict(SMALL, embedding_size=12), embedding_size=40)
@@ -120,6 +154,13 @@ MORE = {
     "seed_oss": [
         ("SeedOssForCausalLM", dict(SMALL, head_dim=8, num_key_value_heads=1)),
         ("SeedOssForCausalLM", dict(WIDE, num_key_value_heads=2, attention_bias=False, attention_out_bias=True, mlp_bias=True)),
+    ],
+    "umt5": [
+        ("UMT5ForConditionalGeneration", dict(T5)),
+        ("UMT5ForConditionalGeneration", dict(T5, feed_forward_proj="relu", tie_word_embeddings=False, num_decoder_layers=3)),
+        ("UMT5EncoderModel", dict(T5)),
+        ("UMT5Model", dict(T5)),
+        ("UMT5ForTokenClassification", dict(T5, num_labels=3)),
     ],
     "xlm-roberta-xl": heads("XLMRobertaXL", dict(SMALL, type_vocab_size=2)),
     "xglm": [("XGLMForCausalLM", XGLM), ("XGLMForCausalLM", dict(XGLM, d_model=36, scale_embedding=False, activation_function="relu"))],

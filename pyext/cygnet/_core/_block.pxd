@@ -8,7 +8,7 @@ from cygnet._core._pass cimport Norm, Pass
 from cygnet._core._recurrent_sublayer cimport Recurrent
 
 cdef enum Placement:
-    PLACE_PRE, PLACE_POST, PLACE_SANDWICH, PLACE_OUTPUT, PLACE_PARALLEL, PLACE_PARALLEL_SPLIT
+    PLACE_PRE, PLACE_POST, PLACE_SANDWICH, PLACE_OUTPUT, PLACE_PARALLEL, PLACE_PARALLEL_SPLIT, PLACE_NORMED
 
 cdef struct Layer:
     int placement

@@ -10,6 +10,9 @@ from cygnet.architectures.weights import Row
 CLASSES = {
     "ForMaskedLM": Task.MASKED_LM,
     "ForPreTraining": Task.MASKED_LM,
+    # Reading both ways unless is_decoder says otherwise, which is refused.
+    "LMHeadModel": Task.MASKED_LM,
+    "ForCausalLM": Task.MASKED_LM,
     "ForSequenceClassification": Task.SEQUENCE_CLASSIFICATION,
     "ForTokenClassification": Task.TOKEN_CLASSIFICATION,
     "ForQuestionAnswering": Task.QUESTION_ANSWERING,

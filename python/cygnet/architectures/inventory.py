@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cygnet.architectures.spec import Disentangled, Mixing, NormKind, Placement, PositionTable, QKNorm, Relative
+from cygnet.architectures.spec import Disentangled, Mixing, NormKind, Placement, Pool, PositionTable, QKNorm, Relative
 
 
 def inventory(spec):
@@ -51,9 +51,8 @@ def _stack(s, stack):
     for index in sorted(first):
         names.update(_layer(f"{s}.{index}", first[index], stack.hidden_size))
     kinds = [layer.attention.positions for layer in stack.layers]
-    relative = next((kind for kind in kinds if isinstance(kind, Relative)), None)
-    if relative is not None:
-        names[f"{s}.relative.weight"] = (relative.buckets, stack.layers[0].attention.heads)
+    for relative in dict.fromkeys(kind for kind in kinds if isinstance(kind, Relative)):
+        names[relative_name(s, relative)] = (relative.buckets, stack.layers[0].attention.heads)
     disentangled = next((kind for kind in kinds if isinstance(kind, Disentangled)), None)
     if disentangled is not None:
         names[f"{s}.disentangled.weight"] = (2 * disentangled.span, stack.hidden_size)
@@ -64,13 +63,18 @@ def _stack(s, stack):
     return names
 
 
+def relative_name(s, relative):
+    """The table of a Relative: of all layers of the stack, or of one."""
+    return f"{s}.relative.weight" if relative.layer is None else f"{s}.{relative.layer}.relative.weight"
+
+
 def _embedding(s, stack):
     embedding, hidden = stack.embedding, stack.hidden_size
     names = {}
     if embedding.patches is not None:
         patches = embedding.patches
         names.update(_linear(f"{s}.embed.patch", hidden, patches.channels * patches.patch_size**2))
-        names[f"{s}.embed.class"] = (hidden,)
+        names[f"{s}.embed.class"] = (hidden,) if patches.front == 1 else (patches.front, hidden)
     elif not stack.shared_embedding:
         names[f"{s}.embed.token.weight"] = (embedding.vocab_size, embedding.width)
     width = hidden if embedding.positions_after_project else embedding.width
@@ -146,7 +150,7 @@ def _gated(name, inner, hidden, gated):
 
 
 def _head(head, stack):
-    names, width = {}, output_width(stack)
+    names, width = {}, output_width(stack) * (2 if head.pool is Pool.FIRST_AND_MEAN else 1)
     for step in head.steps:
         if step.norm is not None:
             names.update(_norm(f"head.{step.name}", step.norm.kind, (width,)))

@@ -29,6 +29,7 @@ FAMILIES = {
     "bert-generation": "bert_kin:BERT_GENERATION",
     "biogpt": "biogpt",
     "blenderbot": "bart:BLENDERBOT",
+    "blenderbot-small": "bart:BLENDERBOT_SMALL",
     "bloom": "bloom",
     "camembert": "roberta",
     "codegen": "gptj:CODEGEN",
@@ -36,7 +37,11 @@ FAMILIES = {
     "cohere2": "cohere:COHERE2",
     "cwm": "seed_oss:CWM",
     "data2vec-text": "roberta",
+    "deberta": "deberta",
     "deberta-v2": "deberta_v2",
+    "deit": "vit:DEIT",
+    "dinov2": "dinov2",
+    "dinov2_with_registers": "dinov2:REGISTERS",
     "distilbert": "distilbert",
     "electra": "electra",
     "ernie": "bert_kin:ERNIE",
@@ -72,6 +77,7 @@ FAMILIES = {
     "mpnet": "mpnet",
     "mpt": "mpt",
     "mt5": "t5:MT5",
+    "mvp": "bart:MVP",
     "nemotron": "arcee:NEMOTRON",
     "nomic_bert": "nomic_bert",
     "olmo": "olmo",
@@ -84,6 +90,7 @@ FAMILIES = {
     "persimmon": "persimmon",
     "phi": "phi",
     "phi3": "phi3",
+    "plbart": "bart:PLBART",
     "qwen2": "qwen",
     "qwen2_moe": "qwen:QWEN2_MOE",
     "qwen3": "qwen:QWEN3",
@@ -98,6 +105,7 @@ FAMILIES = {
     "starcoder2": "starcoder2",
     "t5": "t5",
     "torch_transformer": "torch_transformer",
+    "umt5": "t5:UMT5",
     "vit": "vit",
     "xglm": "biogpt:XGLM",
     "xlm-roberta": "roberta",
@@ -139,6 +147,9 @@ def task_of(family, config):
     if not isinstance(names, list) or not isinstance(names[0], str):
         raise UnsupportedModel(f"config of {config.name}: architectures = {names!r} is not a list of class names")
     suffixes = [suffix for suffix in family.classes if names[0].endswith(suffix)]
+    # These end like a bare model and have heads, which must not be lost in silence.
+    headed = names[0].endswith(("HeadModel", "HeadsModel"))
+    suffixes = [suffix for suffix in suffixes if not headed or suffix not in ("", "Model")]
     if not suffixes:
         known = ", ".join(f"*{suffix}" for suffix in family.classes)
         raise UnsupportedModel(f"config of {config.name}: the class {names[0]!r} is not supported; known are {known}")

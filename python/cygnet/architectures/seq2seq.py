@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from cygnet.architectures.family import Built
-from cygnet.architectures.spec import HeadSpec, HeadStep, ModelKind, ModelSpec, Pool, PositionTable, Task
+from cygnet.architectures.spec import Activation, HeadSpec, HeadStep, ModelKind, ModelSpec, Pool, PositionTable, Task
+from cygnet.architectures.tokens import labels
 from cygnet.architectures.transforms import made
 from cygnet.architectures.weights import Row
 from cygnet.reference.positions import sinusoidal_positions
@@ -13,7 +14,10 @@ LAYOUTS = {
     PositionTable.SINUSOIDAL_HALVES: "halves",
     PositionTable.SINUSOIDAL_FAIRSEQ: "fairseq",
 }
-CLASSES = {"ForConditionalGeneration": Task.SEQ2SEQ}
+CLASSES = {"ForConditionalGeneration": Task.SEQ2SEQ, "Model": Task.HIDDEN_STATES}
+# Families with heads on what the decoder reads.
+HEADS = {"ForSequenceClassification": Task.SEQUENCE_CLASSIFICATION, "ForQuestionAnswering": Task.QUESTION_ANSWERING}
+OTHER_HEADS = (r"(classification_head|qa_outputs)\..*", r"final_logits_bias")
 
 
 def token_names(source, encoder="encoder.embed_tokens", decoder="decoder.embed_tokens", shared="shared"):
@@ -54,13 +58,27 @@ def sinusoids(positions):
 
 
 def encoder_decoder(
-    config, source, *, family, encoder, decoder, rows, tie_default=True, head_name="lm_head", token_name="shared", max_positions=None, **head
+    config,
+    source,
+    task=Task.SEQ2SEQ,
+    *,
+    family,
+    encoder,
+    decoder,
+    rows,
+    tie_default=True,
+    head_name="lm_head",
+    token_name="shared",
+    max_positions=None,
+    label_count=2,
+    starts_with_last=False,
+    **head,
 ):
     """Put an encoder-decoder together.
 
     Parameters
     ----------
-    config, source
+    config, source, task
         As `Family.build` gets them.
     family : str
     encoder, decoder : StackSpec
@@ -71,6 +89,10 @@ def encoder_decoder(
     head_name, token_name : str
         Source names of the output layer and of the decoder's token embedding.
     max_positions : int or None
+    label_count : int
+        Labels where the config names none.
+    starts_with_last : bool
+        As ModelSpec has it.
     head
         `bias` as Row takes it or the whole `row` of the output layer, `hidden_scale` as HeadSpec does, `ignored` patterns of tensors that
         may be left over.
@@ -79,20 +101,35 @@ def encoder_decoder(
     -------
     Built
     """
-    vocab = decoder.embedding.vocab_size
     tied = source.tied(config.get("tie_word_embeddings", tie_default), f"{head_name}.weight", f"{token_name}.weight")
-    ignored = (*head.pop("ignored", ()), r"(encoder|decoder)\.embed_tokens\.weight", r"lm_head\.weight")
+    ignored = (*head.pop("ignored", ()), *OTHER_HEADS, r"(encoder|decoder)\.embed_tokens\.weight", r"lm_head\.weight")
     bias = head.pop("bias", False)
     row = head.pop("row", None) or Row("head.logits", head_name, bias=bias)
+    if task is Task.SEQ2SEQ:
+        head, head_rows = HeadSpec(Pool.ALL, (HeadStep("logits", decoder.embedding.vocab_size, tied=tied),), **head), (row,)
+    else:
+        head, head_rows = text_head(config, task, decoder.hidden_size, label_count)
     spec = ModelSpec(
         family=family,
         kind=ModelKind.ENCODER_DECODER,
-        task=Task.SEQ2SEQ,
+        task=task,
         hidden_size=decoder.hidden_size,
-        vocab_size=vocab,
+        vocab_size=decoder.embedding.vocab_size,
         max_positions=max_positions,
         encoder=encoder,
         decoder=decoder,
-        head=HeadSpec(Pool.ALL, (HeadStep("logits", vocab, tied=tied),), **head),
+        head=head,
+        starts_with_last=starts_with_last,
+        labels=labels(config, label_count) if task is Task.SEQUENCE_CLASSIFICATION else (),
     )
-    return Built(spec, (*rows, row), ignored)
+    return Built(spec, (*rows, *head_rows), ignored)
+
+
+def text_head(config, task, width, label_count):
+    """Heads on the decoder's states: the last end token's row to labels, every row to start and end scores, or nothing."""
+    if task is Task.HIDDEN_STATES:
+        return HeadSpec(Pool.ALL, ()), ()
+    if task is Task.QUESTION_ANSWERING:
+        return HeadSpec(Pool.ALL, (HeadStep("logits", 2),)), (Row("head.logits", "qa_outputs"),)
+    steps = (HeadStep("dense", width, Activation.TANH), HeadStep("logits", len(labels(config, label_count))))
+    return HeadSpec(Pool.LAST, steps), (Row("head.dense", "classification_head.dense"), Row("head.logits", "classification_head.out_proj"))

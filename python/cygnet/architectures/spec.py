@@ -5,7 +5,7 @@ that runs knows more of a model than its spec and its tensors, which carry these
 
     {s}.embed.token.weight (V, E)     {s}.embed.position.weight (P, D)   {s}.embed.type.weight (types, D)
     {s}.embed.norm.{weight,bias}      {s}.embed.project.{weight,bias} (D, E)
-    {s}.embed.patch.{weight,bias} (D, channels * patch * patch)          {s}.embed.class (D)
+    {s}.embed.patch.{weight,bias} (D, channels * patch * patch)          {s}.embed.class (D), or (n, D) where several such rows stand in front
     {s}.relative.weight (buckets, H)  relative bias of all layers        {s}.disentangled.weight (2 * span, D)  table of relative positions
     {s}.{i}.attention.{query,key,value,output}.{weight,bias}             {s}.{i}.attention.{query,key}_norm.{weight,bias}
     {s}.{i}.attention.position_{query,key}.{weight,bias}                 only where disentangled attention has projections of its own
@@ -39,6 +39,7 @@ class Task(Enum):
 
     CAUSAL_LM = "causal-lm"
     SEQ2SEQ = "seq2seq"
+    HIDDEN_STATES = "hidden-states"  # of both sides of an encoder-decoder without a head
     ENCODER = "encoder"
     SEQUENCE_CLASSIFICATION = "sequence-classification"
     TOKEN_CLASSIFICATION = "token-classification"
@@ -61,6 +62,7 @@ class Placement(Enum):
     SANDWICH = "sandwich"  # x + post_norm(f(norm(x)))
     OUTPUT = "output"  # x + norm(f(x))
     PARALLEL = "parallel"  # x + attention(norm(x)) + ffn(norm(x))
+    NORMED = "normed"  # norm(x) + f(norm(x))
     PARALLEL_SPLIT = "parallel-split"  # x + attention(attention_norm(x)) + ffn(ffn_norm(x))
 
 
@@ -115,6 +117,7 @@ class Pool(Enum):
     FIRST = "first"
     LAST = "last"
     MEAN = "mean"
+    FIRST_AND_MEAN = "first-and-mean"  # the first row and the mean of the others side by side (DINOv2)
 
 
 @dataclass(frozen=True)
@@ -169,6 +172,7 @@ class Relative:
     buckets: int
     max_distance: int
     bidirectional: bool
+    layer: int | None = None  # the table of this layer alone: {s}.{layer}.relative.weight (UMT5)
 
 
 @dataclass(frozen=True)
@@ -239,11 +243,12 @@ class PositionSpec:
 
 @dataclass(frozen=True)
 class PatchSpec:
-    """Images (channels, height, width) cut into square patches, row by row; a class token stands in front."""
+    """Images (channels, height, width) cut into square patches, row by row; a class token, or several rows, stand in front."""
 
     image_size: int
     patch_size: int
     channels: int
+    front: int = 1
 
 
 @dataclass(frozen=True)
@@ -258,7 +263,7 @@ class EmbeddingSpec:
     norm: NormSpec | None = None
     patches: PatchSpec | None = None
     project: bool = False
-    positions_after_project: bool = False  # OPT: projected tokens first, then positions
+    positions_after_project: bool = False  # positions come last, behind norm and projection (OPT, Blenderbot-small)
 
 
 @dataclass(frozen=True)
@@ -319,4 +324,5 @@ class ModelSpec:
     head: HeadSpec | None = None
     pooler: HeadSpec | None = None  # a pooled vector beside the hidden states of a bare encoder
     tokens: TokenIds = field(default_factory=TokenIds)
+    starts_with_last: bool = False  # where the decoder reads the text itself, the text's last token comes first (mBART), not the start token
     labels: tuple[str, ...] = ()  # names of a classifier's outputs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cygnet.architectures.spec import TokenIds
-from cygnet.errors import UnsupportedModel
+from cygnet.errors import OptionError, UnsupportedModel
 
 
 def token_ids(config, generation=None, *, seq2seq=False):
@@ -43,6 +43,25 @@ def token_ids(config, generation=None, *, seq2seq=False):
         forced_eos=_single(dict(forcing).get("forced_eos_token_id")),
         suppress=_several(dict(forcing).get("suppress_tokens")),
     )
+
+
+def shifted_right(ids, spec):
+    """What the decoder reads where an encoder-decoder classifies a text: the text itself, one place to the right, behind the start token."""
+    if spec.starts_with_last:
+        return [*ids[-1:], *ids[:-1]]
+    tokens = spec.tokens
+    start = next((token for token in (tokens.decoder_start, tokens.bos, tokens.pad) if token is not None), None)
+    if start is None:
+        raise OptionError("the model's config names no decoder_start_token_id, bos_token_id or pad_token_id: decoding has no start")
+    return [start, *ids[:-1]]
+
+
+def until_last_end(ids, tokens):
+    """How many ids there are up to the last end token, with it: its row is the one that stands for a text."""
+    ends = [place for place, token in enumerate(ids) if token in tokens.eos]
+    if not ends:
+        raise OptionError(f"a text without the end token {list(tokens.eos)}: this model classifies what it has read there")
+    return ends[-1] + 1
 
 
 def labels(config, default=2):

@@ -178,9 +178,41 @@ def add_one(tensors, part, shape):
     return Computed(shape, lambda: tensor.to_float32() + np.float32(1), tensors)
 
 
-def shifted_by_one(tensors, part, shape):
-    """The weight as `add_one` takes it, the bias as it is."""
-    return add_one(tensors, part, shape) if part == "weight" else plain(tensors, part, shape)
+def weight_only(transform):
+    """Does it to the weight and leaves the bias as it is."""
+    return lambda tensors, part, shape: (transform if part == "weight" else plain)(tensors, part, shape)
+
+
+def stacked(tensors, part, shape):
+    """The rows of several tensors one below the other."""
+    width = shape[-1]
+    if sum(prod(tensor.shape) for tensor in tensors) != prod(shape):
+        raise ShapeMismatch(f"{tensors[0].name} and {len(tensors) - 1} more do not make {list(shape)}")
+    return Computed(shape, lambda: np.concatenate([tensor.to_float32().reshape(-1, width) for tensor in tensors]), tensors)
+
+
+def with_gap(first, count):
+    """A table with `count` rows of zeros behind its first `first` rows."""
+
+    def transform(tensors, part, shape):
+        (tensor,) = tensors
+        if prod(tensor.shape) != (shape[0] - count) * shape[1]:
+            _same(tensor, (shape[0] - count, shape[1]))
+
+        def make():
+            rows = tensor.to_float32().reshape(-1, shape[1])
+            return np.concatenate([rows[:first], np.zeros((count, shape[1]), np.float32), rows[first:]])
+
+        return Computed(shape, make, tensors)
+
+    return transform
+
+
+def scaled_rows(tensors, part, shape):
+    """A map whose outputs are multiplied, each by its own number."""
+    tensor, scale = tensors
+    _same(tensor, shape)
+    return Computed(shape, lambda: (tensor.to_float32().T * scale.to_float32().reshape(-1)).T, tensors)
 
 
 def per_head(heads):

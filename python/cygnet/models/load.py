@@ -17,6 +17,7 @@ WEIGHTS = ("auto", "float32", "bfloat16", "float16", "int8", "int4")
 CLASSES = {
     Task.CAUSAL_LM: ("causal_lm", "CausalLM"),
     Task.SEQ2SEQ: ("seq2seq", "Seq2Seq"),
+    Task.HIDDEN_STATES: ("seq2seq", "Seq2Seq"),
     Task.ENCODER: ("encoder", "Encoder"),
     Task.SEQUENCE_CLASSIFICATION: ("classifier", "SequenceClassifier"),
     Task.TOKEN_CLASSIFICATION: ("token_classifier", "TokenClassifier"),

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from cygnet.architectures.spec import Task
 from cygnet.errors import ContextOverflow, OptionError
 from cygnet.generation.config_defaults import config_defaults
 from cygnet.generation.options import GenerationOptions
@@ -124,7 +125,7 @@ class Seq2Seq(GenerativeModel):
         return results[0] if is_single(texts) else results
 
     def forward(self, ids, decoder_ids):
-        """Logits of decoder tokens after a source, both as they are.
+        """Logits of decoder tokens after a source, both as they are; the decoder's hidden states where the checkpoint has no head.
 
         Parameters
         ----------
@@ -135,7 +136,7 @@ class Seq2Seq(GenerativeModel):
 
         Returns
         -------
-        (T, V) float32, or a list of them
+        (T, V) float32, or a list of them; (T, D) without a head
         """
         single = is_ids(ids)
         sources = [self.check_ids(row) for row in ([ids] if single else ids)]
@@ -146,7 +147,7 @@ class Seq2Seq(GenerativeModel):
         for source, target in zip(self.engine.encode(sources), targets, strict=True):
             sequence = self.engine.sequence(source)
             try:
-                logits = self.engine.forward([(sequence, target)], rows="all") if target else np.zeros((0, self.spec.vocab_size), np.float32)
+                logits = self.engine.forward([(sequence, target)], rows="all") if target else np.zeros((0, self.engine.vocab_size), np.float32)
             finally:
                 sequence.release()
                 source.release()
@@ -177,6 +178,7 @@ class Seq2Seq(GenerativeModel):
         """
         from cygnet.generation.scoring import score_pairs
 
+        self._check_output_layer()
         sources, wanted = as_batch(texts), as_batch(targets, "targets")
         if len(sources) != len(wanted):
             raise OptionError(f"{len(sources)} texts and {len(wanted)} targets: equal numbers are wanted")
@@ -260,6 +262,7 @@ class Seq2Seq(GenerativeModel):
         return self._source_request(self.encode_source(prompt), self._decoder_start, options, truncate)
 
     def _source_request(self, ids: Sequence[int], start: int, options: GenerationOptions, truncate: bool) -> tuple[Request, int]:
+        self._check_output_layer()
         cut = 0
         if self.max_context is not None and len(ids) > self.max_context:
             if not truncate:
@@ -270,6 +273,10 @@ class Seq2Seq(GenerativeModel):
             allowed = self.shortlist.of(ids)
             options = replace(options, allowed_tokens=lambda _: allowed)
         return Request([start], options, self._text_decoder(), list(ids)), cut
+
+    def _check_output_layer(self) -> None:
+        if self.spec.task is not Task.SEQ2SEQ:
+            raise OptionError("this checkpoint has no output layer: forward and encoder_states are what it can do")
 
     def _pieces(self, text: str, lead: str, language: str | None) -> list[tuple[str, str]]:
         """Pieces of a text with what stands behind each; all of them joined are the text."""

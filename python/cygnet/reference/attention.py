@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from cygnet.architectures.inventory import relative_name
 from cygnet.architectures.spec import Alibi, Disentangled, Mask, NormKind, QKNorm, Relative, Rotary
 from cygnet.reference import ops
 from cygnet.reference.positions import deberta_buckets, rope_angles, rope_frequencies, t5_buckets
@@ -103,7 +104,7 @@ def _bias(query, key, tensors, name, spec, stack):
         return _alibi(positions, keys, spec.scale)[:, None]
     if isinstance(positions, Relative):
         buckets = t5_buckets(relative, bidirectional=positions.bidirectional, num_buckets=positions.buckets, max_distance=positions.max_distance)
-        return tensors[f"{stack}.relative.weight"][buckets].transpose(2, 0, 1)
+        return tensors[relative_name(stack, positions)][buckets].transpose(2, 0, 1)
     if isinstance(positions, Disentangled):
         return _disentangled(query, key, -relative, tensors, name, spec, stack)
     return None

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cygnet.architectures.spec import Mixing, Placement, Pool, PositionTable
+from cygnet.architectures.spec import Mixing, Placement, Pool, PositionTable, Task
+from cygnet.architectures.tokens import shifted_right, until_last_end
 from cygnet.errors import OptionError
 from cygnet.reference import ops
 from cygnet.reference.attention import attention, linear, norm
@@ -96,10 +97,14 @@ class ReferenceModel:
         encoder = self._stack("encoder", spec.encoder, inputs, types)
         if spec.decoder is None:
             return self._finish(encoder)
+        if decoder_ids is None and spec.task in (Task.SEQUENCE_CLASSIFICATION, Task.QUESTION_ANSWERING):
+            decoder_ids = shifted_right(inputs, spec)
         if decoder_ids is None:
             return ReferenceOutput(encoder.hidden, encoder=encoder)
         output = self._stack("decoder", spec.decoder, decoder_ids, None, memory=encoder.hidden)
         output.encoder = encoder
+        if spec.task is Task.SEQUENCE_CLASSIFICATION:
+            output.hidden = output.hidden[: until_last_end(inputs, spec.tokens)]
         return self._finish(output)
 
     def _finish(self, output):
@@ -135,26 +140,27 @@ class ReferenceModel:
             table = "encoder" if stack.shared_embedding else name
             weight = tensors[f"{table}.embed.token.weight"]
             x = weight[ids] * weight.dtype.type(embedding.scale)
-        if embedding.project and embedding.positions_after_project:
-            x = linear(x, tensors, f"{name}.embed.project")
+        positions = 0
         if embedding.positions is not None and embedding.positions.kind is not PositionTable.NONE:
-            x = x + tensors[f"{name}.embed.position.weight"][position_rows(embedding.positions, ids)]
+            positions = tensors[f"{name}.embed.position.weight"][position_rows(embedding.positions, ids)]
+        if not embedding.positions_after_project:
+            x = x + positions
         if embedding.type_count:
             kinds = np.zeros(len(ids), np.int64) if types is None else np.asarray(types, np.int64)
             x = x + tensors[f"{name}.embed.type.weight"][kinds]
         if embedding.norm is not None:
             x = norm(x, tensors, f"{name}.embed.norm", embedding.norm)
-        if embedding.project and not embedding.positions_after_project:
+        if embedding.project:
             x = linear(x, tensors, f"{name}.embed.project")
-        return x
+        return x + positions if embedding.positions_after_project else x
 
     def _patches(self, name, patches, image):
-        """The class token, then one row a patch, left to right and top to bottom."""
+        """The class token and what else stands in front, then one row a patch, left to right and top to bottom."""
         size = patches.patch_size
         channels, height, width = image.shape
         cut = image.reshape(channels, height // size, size, width // size, size).transpose(1, 3, 0, 2, 4)
         rows = linear(cut.reshape(-1, channels * size * size), self.tensors, f"{name}.embed.patch")
-        return np.concatenate([self.tensors[f"{name}.embed.class"][None], rows])
+        return np.concatenate([self.tensors[f"{name}.embed.class"].reshape(patches.front, -1), rows])
 
     def _layer(self, x, name, layer, stack, memory, output):
         placement = layer.placement
@@ -183,6 +189,9 @@ class ReferenceModel:
                 continue
             if placement is Placement.POST:
                 x = normed(x + sublayer(x), f"{which}_norm")
+            elif placement is Placement.NORMED:
+                x = normed(x, f"{which}_norm")
+                x = x + sublayer(x)
             elif placement is Placement.OUTPUT:
                 x = x + normed(sublayer(x), f"{which}_norm")
             elif placement is Placement.SANDWICH:
@@ -253,4 +262,6 @@ def _pooled(pool, hidden):
         return hidden[0]
     if pool is Pool.LAST:
         return hidden[-1]
+    if pool is Pool.FIRST_AND_MEAN:
+        return np.concatenate([hidden[0], hidden[1:].mean(0)])
     return hidden.mean(0) if pool is Pool.MEAN else hidden

@@ -6,7 +6,7 @@ from cygnet.architectures.decoders import CLASSES
 from cygnet.architectures.families.llama import PREFIXES, assemble, attention_rows, attention_spec, layer_spec, norm_rows, rms
 from cygnet.architectures.family import Family
 from cygnet.architectures.spec import FeedForwardSpec, NormKind, NormSpec, Task
-from cygnet.architectures.transforms import plain, shifted_by_one
+from cygnet.architectures.transforms import add_one, plain, weight_only
 from cygnet.architectures.weights import Row
 
 
@@ -30,7 +30,7 @@ def build(config, source, task):
 def build_nemotron(config, source, task):
     norm = NormSpec(NormKind.LAYER, config.get("norm_eps", 1e-5))
     layer = layer_spec(config, attention_spec(config, partial=0.5), ffn=feed_forward(config), norm=norm)
-    norms = (Row(row.ours, row.source, shifted_by_one if "norm" in row.ours else plain, bias="norm" in row.ours) for row in norm_rows())
+    norms = (Row(row.ours, row.source, weight_only(add_one) if "norm" in row.ours else plain, bias="norm" in row.ours) for row in norm_rows())
     rows = (*norms, *plain_rows(config))
     return assemble(config, source, task, [layer] * config["num_hidden_layers"], rows, family="nemotron")
 

@@ -1,11 +1,11 @@
-"""BART (Lewis et al. 2020) and its kin: mBART, Marian, Pegasus, M2M-100 and NLLB, Blenderbot. They differ in norms and positions alone."""
+"""BART (Lewis et al. 2020) and its kin: mBART, PLBART, MVP, Marian, Pegasus, M2M-100, Blenderbot. They differ in norms and positions alone."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from cygnet.architectures.family import Family
-from cygnet.architectures.seq2seq import CLASSES, embedding_rows, encoder_decoder, position_rows, token_names
+from cygnet.architectures.seq2seq import CLASSES, HEADS, embedding_rows, encoder_decoder, position_rows, token_names
 from cygnet.architectures.spec import (
     AttentionSpec,
     EmbeddingSpec,
@@ -44,6 +44,9 @@ class Kind:
     name: str
     positions: PositionTable = PositionTable.LEARNED
     offset: int = 0  # row of position 0
+    label_count: int = 2  # where the config names none
+    starts_with_last: bool = False
+    positions_last: bool = False  # the decoder's positions are added behind the norm of its embeddings, which are not scaled
     pre_norm: bool = False
     final_norm: bool = False
     embedding_norm: bool = False
@@ -76,12 +79,14 @@ def stack_spec(config, kind, s, vocab_size, **fields):
         Placement.PRE if kind.pre_norm else Placement.POST,
         cross=attention(Mask.BIDIRECTIONAL) if s == "decoder" else None,
     )
+    last = kind.positions_last and s == "decoder"
     embedding = EmbeddingSpec(
         vocab_size,
         width,
-        scale=width**0.5 if config.get("scale_embedding", kind.scale) else 1.0,
+        scale=width**0.5 if config.get("scale_embedding", kind.scale) and not last else 1.0,
         positions=positions_spec(config, kind),
         norm=NORM if kind.embedding_norm else None,
+        positions_after_project=last,
     )
     layers = (layer,) * config.first(f"{s}_layers", "num_hidden_layers", default=12)
     return StackSpec(width, embedding, layers, NORM if kind.final_norm else None, **fields)
@@ -91,6 +96,7 @@ def builder(kind):
     """Family.build for one kind."""
 
     def build(config, source, task):
+        config.refuse("use_prompt", False)
         vocab, target = config["vocab_size"], config.get("decoder_vocab_size", config["vocab_size"])
         reads, writes = token_names(source)
         decoder = stack_spec(config, kind, "decoder", target, shared_embedding=reads == writes)
@@ -98,12 +104,15 @@ def builder(kind):
         return encoder_decoder(
             config,
             source,
+            task,
             family=kind.name,
             encoder=stack_spec(config, kind, "encoder", vocab),
             decoder=decoder,
             rows=(*embedding_rows(reads, writes), *position_rows(source, positions), *ROWS),
             token_name=writes,
             max_positions=config.get("max_position_embeddings", 1024),
+            label_count=kind.label_count,
+            starts_with_last=kind.starts_with_last,
             bias="final_logits_bias" if "final_logits_bias" in source else False,
             ignored=(r".*\.embed_positions\.(weight|weights|_float_tensor)", r"shared\.weight", r"model\.shared\.weight"),
         )
@@ -113,17 +122,10 @@ def builder(kind):
 
 # Described by older configs, decided by model_type.
 IGNORED = (
-    *(
-        "add_bias_logits",
-        "add_final_layer_norm",
-        "normalize_before",
-        "normalize_embedding",
-        "extra_pos_embeddings",
-        "output_past",
-        "layernorm_variant",
-    ),
+    *("add_bias_logits", "add_final_layer_norm", "normalize_before", "normalize_embedding", "extra_pos_embeddings", "output_past"),
     *("force_bos_token_to_be_generated", "num_hidden_layers", "share_encoder_decoder_embeddings", "decoder_vocab_size", "activation_fn"),
-    *("max_encoder_position_embeddings", "do_blenderbot_90_layernorm", "encoder_no_repeat_ngram_size", "classif_dropout", "gradient_checkpointing"),
+    *("layernorm_variant", "max_encoder_position_embeddings", "do_blenderbot_90_layernorm", "encoder_no_repeat_ngram_size"),
+    *("classif_dropout", "gradient_checkpointing", "prompt_length", "prompt_mid_dim"),
 )
 
 
@@ -132,9 +134,14 @@ def family(classes=CLASSES, **kind):
     return Family(kind["name"], builder(Kind(**kind)), classes, Task.SEQ2SEQ, ("model.",), IGNORED)
 
 
-FAMILY = family(name="bart", offset=2, embedding_norm=True)
-MBART = family(name="mbart", offset=2, embedding_norm=True, pre_norm=True, final_norm=True)
+WITH_HEADS = {**CLASSES, **HEADS}
+FAMILY = family(name="bart", label_count=3, offset=2, embedding_norm=True, classes=WITH_HEADS)
+MBART = family(name="mbart", starts_with_last=True, offset=2, embedding_norm=True, pre_norm=True, final_norm=True, classes=WITH_HEADS)
+MVP = family(name="mvp", offset=2, embedding_norm=True, classes=WITH_HEADS)
+LABELLED = {**CLASSES, "ForSequenceClassification": Task.SEQUENCE_CLASSIFICATION}
+PLBART = family(name="plbart", starts_with_last=True, offset=2, embedding_norm=True, scale=True, classes=LABELLED)
 MARIAN = family(name="marian", positions=PositionTable.SINUSOIDAL_HALVES, classes={**CLASSES, "MTModel": Task.SEQ2SEQ})
 PEGASUS = family(name="pegasus", positions=PositionTable.SINUSOIDAL_HALVES, pre_norm=True, final_norm=True)
 M2M_100 = family(name="m2m_100", positions=PositionTable.SINUSOIDAL_FAIRSEQ, pre_norm=True, final_norm=True, scale=True, activation="relu")
 BLENDERBOT = family(name="blenderbot", pre_norm=True, final_norm=True)
+BLENDERBOT_SMALL = family(name="blenderbot-small", embedding_norm=True, positions_last=True)

@@ -34,7 +34,7 @@ ROWS = (
 
 
 def build(config, source, task):
-    config.refuse("apply_residual_connection_post_layernorm", False)
+    placement = Placement.NORMED if config.get("apply_residual_connection_post_layernorm", False) else Placement.PRE
     hidden = config.first("hidden_size", "n_embed")
     heads, count = config.first("n_head", "num_attention_heads"), config.first("n_layer", "num_hidden_layers")
     size = hidden // heads
@@ -50,7 +50,7 @@ def build(config, source, task):
         task,
         family="bloom",
         embedding=EmbeddingSpec(config["vocab_size"], hidden, norm=norm),
-        layers=[LayerSpec(attention, FeedForwardSpec(4 * hidden, Activation.GELU_TANH), norm, Placement.PRE)] * count,
+        layers=[LayerSpec(attention, FeedForwardSpec(4 * hidden, Activation.GELU_TANH), norm, placement)] * count,
         rows=(*ROWS, *fused),
         final_norm=norm,
         hidden_size=hidden,

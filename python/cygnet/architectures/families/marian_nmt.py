@@ -127,7 +127,7 @@ def build(config, source, task):
     # The row that only starts the decoder is never an answer.
     row = Row("head.logits", (), one_more_row(-inf), bias="decoder_ff_logit_out_b" if "decoder_ff_logit_out_b" in source else ())
     whole = dict(encoder=encoder, decoder=decoder, rows=rows, row=row, max_positions=POSITIONS, ignored=(r".*_QuantMultA",))
-    return encoder_decoder(config, source, family="marian-nmt", **whole)
+    return encoder_decoder(config, source, task, family="marian-nmt", **whole)
 
 
 # Of other kinds of model, of training, or of how factors and vocabularies were prepared.
