@@ -76,7 +76,11 @@ def pooled_head(config, width, dense, classifier, activation=Activation.TANH, po
 
 
 def masked_head(vocab_size, width, activation, norm, tied, *, dense, norm_name, decoder, bias):
-    """Dense map, activation and norm of every row, then the vocabulary."""
+    """Dense map, activation and norm of every row, then the vocabulary.
+
+    Of two names of the bias the first is that of the head, the second that of its last map: the former counts where the map is the embedding.
+    """
+    bias = bias[::-1] if isinstance(bias, tuple) and not tied else bias
     steps = (HeadStep("dense", width, activation), HeadStep("norm", norm=norm), HeadStep("logits", vocab_size, tied=tied))
     return HeadSpec(Pool.ALL, steps), (Row("head.dense", dense), Row("head.norm", norm_name), Row("head.logits", decoder, bias=bias))
 

@@ -6,6 +6,8 @@ from cygnet.architectures.spec import RopeScaling, Rotary
 from cygnet.errors import UnsupportedModel
 
 KINDS = {"linear": "linear", "dynamic": "dynamic", "llama3": "llama3", "yarn": "yarn", "longrope": "longrope", "su": "longrope"}
+# Of no use in a model none of whose layers has positions.
+ROTARY_SETTINGS = ("rope_parameters", "rope_scaling", "rope_theta")
 # For these the length a model was trained for matters; configs give it in three places.
 WITH_ORIGINAL_LENGTH = ("llama3", "yarn", "longrope")
 NEEDED = {

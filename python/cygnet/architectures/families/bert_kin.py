@@ -72,7 +72,7 @@ def build_rembert(config, source, task):
     if task is Task.MASKED_LM:
         at, inner = "cls.predictions.", config.get("output_embedding_size", 1664)
         act = config.activation("hidden_act", "gelu")
-        names = dict(dense=at + "dense", norm_name=at + "LayerNorm", decoder=at + "decoder", bias=(at + "decoder.bias", at + "bias"))
+        names = dict(dense=at + "dense", norm_name=at + "LayerNorm", decoder=at + "decoder", bias=(at + "bias", at + "decoder.bias"))
         head = masked_head(config["vocab_size"], inner, act, norm_spec(config), False, **names)
     elif task is Task.ENCODER:
         pooled = pooler(source, hidden)

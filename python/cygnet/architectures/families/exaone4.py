@@ -6,6 +6,7 @@ from cygnet.architectures.decoders import CLASSES, layer_types
 from cygnet.architectures.families.llama import PREFIXES, assemble, attention_rows, attention_spec, gated_rows, layer_spec, rms
 from cygnet.architectures.families.olmo import EMBEDDING, NORMS
 from cygnet.architectures.family import Family
+from cygnet.architectures.rotary import ROTARY_SETTINGS
 from cygnet.architectures.spec import Placement, QKNorm, Task
 from cygnet.errors import UnsupportedModel
 
@@ -14,9 +15,7 @@ def period(config, size):
     """Every so many layers one is full: a number, or as many letters; none slides where there is no window."""
     pattern = config.get("sliding_window_pattern", 4)
     if not isinstance(pattern, (int, str)) or isinstance(pattern, str) and pattern != "L" * (len(pattern) - 1) + "G":
-        raise UnsupportedModel(
-            f"config of {config.name}: sliding_window_pattern = {pattern!r} is not supported (supported: a number, or as LLLG is)"
-        )
+        raise UnsupportedModel(f"config of {config.name}: sliding_window_pattern = {pattern!r} is not supported (supported: a number, or as LLLG is)")
     return (pattern if isinstance(pattern, int) else len(pattern)) if size else 0
 
 
@@ -33,4 +32,4 @@ def build(config, source, task):
     return assemble(config, source, task, layers, (EMBEDDING, *NORMS, *attention_rows(), *gated_rows()), family="exaone4")
 
 
-FAMILY = Family("exaone4", build, CLASSES, Task.CAUSAL_LM, PREFIXES)
+FAMILY = Family("exaone4", build, CLASSES, Task.CAUSAL_LM, PREFIXES, ROTARY_SETTINGS)

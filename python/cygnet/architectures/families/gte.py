@@ -38,7 +38,7 @@ def head_of(config, source, task):
     if task is not Task.MASKED_LM:
         return token_head(config, task), None
     tied = source.tied(config.get("tie_word_embeddings", True), "lm_head.decoder.weight", "embeddings.word_embeddings.weight")
-    names = dict(dense="lm_head.dense", norm_name="lm_head.norm", decoder="lm_head.decoder", bias=("lm_head.decoder.bias", "lm_head.bias"))
+    names = dict(dense="lm_head.dense", norm_name="lm_head.norm", decoder="lm_head.decoder", bias=("lm_head.bias", "lm_head.decoder.bias"))
     return masked_head(config["vocab_size"], hidden, Activation.GELU, norm_spec(config), tied, **names), None
 
 

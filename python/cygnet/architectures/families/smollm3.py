@@ -5,6 +5,7 @@ from __future__ import annotations
 from cygnet.architectures.decoders import CLASSES, layer_types
 from cygnet.architectures.families.llama import PREFIXES, assemble, attention_rows, attention_spec, gated_rows, layer_spec, norm_rows
 from cygnet.architectures.family import Family
+from cygnet.architectures.rotary import ROTARY_SETTINGS
 from cygnet.architectures.spec import Task
 
 
@@ -23,4 +24,4 @@ def build(config, source, task):
     return assemble(config, source, task, layers, rows, family="smollm3", tie_default=True)
 
 
-FAMILY = Family("smollm3", build, CLASSES, Task.CAUSAL_LM, PREFIXES, ("max_window_layers",))
+FAMILY = Family("smollm3", build, CLASSES, Task.CAUSAL_LM, PREFIXES, ("max_window_layers", *ROTARY_SETTINGS))
