@@ -7,9 +7,10 @@ Times are processor time of the thread, so that a busy machine disturbs them lit
 
 import argparse
 
-from bench_product import limits, seconds  # first: it holds BLAS to one thread
+from bench_product import seconds  # first: it holds BLAS to one thread
 
 import numpy as np  # isort: skip
+from machine_limits import limits  # isort: skip
 
 from cygnet._core import _attention, _kernels  # isort: skip
 from cygnet.reference import ops  # isort: skip

@@ -8,16 +8,13 @@ fit the cache, as many copies below each other as fill --memory megabytes; its f
 
 import argparse
 import os
-import shutil
-import subprocess
-import tempfile
 import time
-from pathlib import Path
 
 for variable in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ[variable] = "1"
 
 import numpy as np  # noqa: E402
+from machine_limits import limits  # noqa: E402
 from scipy.linalg.blas import sgemm  # noqa: E402
 
 from cygnet._core import _kernels, _products  # noqa: E402
@@ -29,18 +26,6 @@ SHAPES = {  # (N, K)
 }
 FLOATS = ("float32", "float16", "bfloat16")
 SHARE_ROWS, SHARE_PANELS = 112, 8  # as the engine cuts a product
-
-
-def limits():
-    """Limit name -> 1e9 operations or bytes a second; empty without a C compiler."""
-    compiler = shutil.which(os.environ.get("CC", "cc"))
-    if compiler is None:
-        return {}
-    with tempfile.TemporaryDirectory() as folder:
-        program = Path(folder) / "limits"
-        subprocess.run([compiler, "-O2", "-march=native", Path(__file__).with_name("limits.c"), "-o", program], check=True)
-        lines = subprocess.run([program], check=True, capture_output=True, text=True).stdout.split("\n")
-    return {name: float(rate) for name, rate in (line.split() for line in lines if line)}
 
 
 def seconds(run, budget):

@@ -1,38 +1,70 @@
-"""Measures cygnet beside llama.cpp, CTranslate2, onnxruntime, OpenVINO and torch: fills in the suite file and runs the comparison.
+"""Measures cygnet beside llama.cpp, CTranslate2, onnxruntime, OpenVINO and torch.
 
-    python benchmarks/compare/run.py --bench PEERS/bench.py --home HOME decode prefill embed translate concurrent [--rounds 5]
+    python benchmarks/compare/run.py --bench PEERS/bench.py --home HOME [SUITE ...] [--rounds 5]
 
-PEERS is the folder of the comparison harness, HOME where its set-up put the engines and their models. Nothing else may run beside it.
-Further arguments go to bench.py as they are.
+PEERS is the folder of the comparison harness, HOME where its set-up put the engines and their models. SUITE is the name of a suite in suite.json or
+its beginning (decode, prefill, embed, translate, concurrent: the harness's bench.py with the suite file filled in), or latency, neighbour or start;
+without any, everything is measured. Nothing else may run on the machine.
 """
 
-import argparse
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-import cygnet
+from harness import HERE, arguments, peers_python, suites
 
-HERE = Path(__file__).resolve().parent
+SCRIPTS = ("latency", "neighbour", "start")
+FIRST_TOKEN = "import cygnet; print(cygnet.load({model!r}, threads={threads}).generate('Hello', max_new_tokens=1).text)"
+
+
+def side_by_side(args, names):
+    """bench.py of the harness on the suites of these names."""
+    with tempfile.TemporaryDirectory() as folder:
+        filled = Path(folder) / "suite.json"
+        filled.write_text(json.dumps(suites(args.home)))
+        options = ["--suite-file", filled, "--rounds", args.rounds, "--threads", args.threads]
+        options += ["--only", args.only] if args.only else []
+        options += ["--json", args.json] if args.json else []
+        return run([peers_python(args.home), args.bench, *names, "--home", args.home, *options])
+
+
+def script(args, name):
+    """A script of this folder."""
+    rounds = ["--rounds", args.rounds] if name == "neighbour" else []
+    return run([sys.executable, HERE / f"{name}.py", "--bench", args.bench, "--home", args.home, "--threads", args.threads, *rounds])
+
+
+def start(args):
+    """Process start to first token: start.py of the harness with cygnet's command."""
+    print("\n## start  (process start to the first token of SmolLM2-135M, its file in the page cache)", flush=True)
+    code = FIRST_TOKEN.format(model=f"{args.home}/smollm2-Q4_0.gguf", threads=args.threads)
+    path = suites(args.home)["decode-smollm2"]["engines"]["cygnet int8"]["env"]["PYTHONPATH"]
+    command = f"PYTHONPATH={shlex.quote(path)} {shlex.join([sys.executable, '-c', code])}"
+    return run([peers_python(args.home), Path(args.bench).with_name("start.py"), args.home, f"cygnet int4 (Q4_0)={command}"])
+
+
+def run(command):
+    return subprocess.run([os.fspath(part) if isinstance(part, Path) else str(part) for part in command]).returncode
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--bench", required=True, help="bench.py of the comparison harness")
-    parser.add_argument("--home", required=True, help="folder with the engines and their models")
-    args, rest = parser.parse_known_args()
-    paths = os.pathsep.join([str(HERE), str(Path(cygnet.__file__).parent.parent)])
-    text = (HERE / "suite.json").read_text().replace("$CYGNET_PYTHON", sys.executable).replace("$CYGNET_PATH", paths)
-    python = str(Path(args.home) / "venv" / "bin" / "python")
-    with tempfile.NamedTemporaryFile("w", suffix=".json", delete=False) as suite:
-        json.dump(json.loads(text), suite)
-    try:
-        return subprocess.run([python, args.bench, "--home", args.home, "--suite-file", suite.name, *rest]).returncode
-    finally:
-        os.unlink(suite.name)
+    parser = arguments(__doc__.splitlines()[0])
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help="suites or their beginnings; default: all")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", help="engines of the suites side by side, by name, with commas between")
+    parser.add_argument("--json", help="file for the figures of the suites side by side")
+    args = parser.parse_intermixed_args()
+    wanted = args.suites or ["decode", "prefill", "embed", "translate", "concurrent", *SCRIPTS]
+    side = [name for name in wanted if name not in SCRIPTS]
+    failed = side_by_side(args, side) if side else 0
+    for name in SCRIPTS:
+        if name in wanted:
+            failed = (start(args) if name == "start" else script(args, name)) or failed
+    return failed
 
 
 if __name__ == "__main__":
