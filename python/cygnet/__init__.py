@@ -18,6 +18,7 @@ from cygnet.errors import (
     TokenizerError,
     UnsupportedModel,
     WeightsError,
+    WriteError,
 )
 
 __version__ = "0.1.0"
@@ -56,6 +57,7 @@ __all__ = [
     "TokenizerError",
     "UnsupportedModel",
     "WeightsError",
+    "WriteError",
     "__version__",
     *_HOMES,
 ]

@@ -37,6 +37,10 @@ class ModelNotFound(CygnetError, FileNotFoundError):
     """No model under that name; says where was looked and how to get one."""
 
 
+class WriteError(CygnetError, OSError):
+    """A file or folder that cannot be written; names it and what the system said."""
+
+
 class MissingDependency(CygnetError, ImportError):
     """An optional package is needed; names the extra that brings it."""
 

@@ -4,13 +4,13 @@ Cache layout: https://huggingface.co/docs/huggingface_hub/guides/manage-cache; i
 """
 
 import difflib
-import json
 import os
 import re
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from cygnet.errors import CygnetError, MissingDependency, ModelNotFound, OptionError
+from cygnet.files import read_json
 from cygnet.formats import FOLDER_NAMES, INDEX_SUFFIX, find_weights
 from cygnet.formats.gguf import read_gguf
 
@@ -262,10 +262,9 @@ def _describe(path, weights):
 
 def _read_json(path):
     try:
-        content = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):
+        return read_json(path, {})
+    except CygnetError:
         return {}
-    return content if isinstance(content, dict) else {}
 
 
 # Downloading and refusing.

@@ -112,7 +112,7 @@ def test_shards_below_the_folder_and_linked(folder):
 )
 def test_damaged_index(folder, text):
     (folder / "model.safetensors.index.json").write_bytes(text.encode("latin-1"))
-    with pytest.raises(FormatError, match="index.json: "):
+    with pytest.raises(FormatError, match=r"index\.json"):
         open_weights(folder)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-import json
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from cygnet.architectures.tokens import token_ids
 from cygnet.architectures.validate import check_counts, check_spec
 from cygnet.architectures.weights import Source, bind
 from cygnet.errors import CygnetError, FormatError, ModelNotFound, UnsupportedModel
+from cygnet.files import read_json
 from cygnet.formats import open_weights
 
 # model_type of config.json -> module of cygnet.architectures.families, and the name of the Family in it where it holds several
@@ -244,8 +244,7 @@ def load_spec(path, *, task=None, ignore_unknown_config=False):
     weights = open_weights(path)
     try:
         config = stated_config(weights, folder)
-        generation = folder / "generation_config.json"
-        generation = read_json(generation) if generation.is_file() else None
+        generation = read_json(folder / "generation_config.json", None)
         return resolve(config, weights, generation, task=task, ignore_unknown_config=ignore_unknown_config)
     except BaseException:
         weights.close()
@@ -259,18 +258,4 @@ def stated_config(weights, folder):
     return config_of_marian(weights) if weights.kind == "marian" else read_json(folder / "config.json")
 
 
-def read_json(path):
-    """The object in a JSON file; ModelNotFound or FormatError names the file."""
-    try:
-        with open(path, encoding="utf-8") as file:
-            values = json.load(file)
-    except FileNotFoundError:
-        raise ModelNotFound(f"{path}: no such file; a model folder needs it beside its weights") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise FormatError(f"{path}: not valid JSON: {error}") from None
-    if not isinstance(values, dict):
-        raise FormatError(f"{path}: a JSON object is expected, not {type(values).__name__}")
-    return values
-
-
-__all__ = ["FAMILIES", "LoadedSpec", "Task", "family_of", "load_spec", "read_json", "resolve", "stated_config"]
+__all__ = ["FAMILIES", "LoadedSpec", "Task", "family_of", "load_spec", "resolve", "stated_config"]

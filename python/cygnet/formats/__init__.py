@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from cygnet.errors import FormatError, ModelNotFound
+from cygnet.files import read_bytes
 from cygnet.formats import gguf, keras, marian, safetensors, torch_legacy
 from cygnet.formats.flax import read_flax
 from cygnet.formats.npz import read_npz
@@ -111,15 +112,14 @@ def find_weights(folder):
 
 def _marian_files(folder):
     """Models in Marian's binary format, which have no fixed name."""
-    return [path for path in sorted(folder.glob("*.bin")) if marian.recognises(_head(path))]
+    return [path for path in sorted(folder.glob("*.bin")) if path.is_file() and marian.recognises(_head(path))]
 
 
 def _head(path):
     try:
-        with open(path, "rb") as file:
-            return file.read(HEAD_BYTES)
-    except OSError as error:
-        raise FormatError(f"{path}: cannot be read: {error.strerror}") from None
+        return read_bytes(path, size=HEAD_BYTES)
+    except FileNotFoundError:
+        raise ModelNotFound(f"{path}: no such file") from None
 
 
 def _read_file(path):

@@ -1,12 +1,12 @@
 """Writing GGUF version 3: for converting models, and for tests that need the same model in every format."""
 
-import os
 import struct
 from pathlib import Path
 
 import numpy as np
 
 from cygnet.errors import FormatError
+from cygnet.files import replaced
 from cygnet.formats.dtypes import NAME_OF_NUMPY, PLAIN_TYPES
 from cygnet.formats.gguf import ARRAY, DEFAULT_ALIGNMENT, MAX_DIMS, SCALARS, STRING
 from cygnet.formats.quant_types import GGML_TYPES
@@ -53,16 +53,11 @@ def write_gguf(path, tensors, metadata):
         head += [_string(name), struct.pack(f"<I{len(tensor.shape)}QIQ", len(tensor.shape), *tensor.shape[::-1], GGML_ID[tensor.dtype], position)]
         position += tensor.nbytes + -tensor.nbytes % alignment
     text = b"".join(head)
-    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(text + bytes(-len(text) % alignment))
-            for tensor in stored.values():
-                file.write(tensor.raw().data)
-                file.write(bytes(-tensor.nbytes % alignment))
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replaced(path) as file:
+        file.write(text + bytes(-len(text) % alignment))
+        for tensor in stored.values():
+            file.write(tensor.raw().data)
+            file.write(bytes(-tensor.nbytes % alignment))
 
 
 def _string(text):

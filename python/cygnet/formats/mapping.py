@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from cygnet.errors import FormatError, ModelNotFound
+from cygnet.files import open_regular
 
 
 class Mapping:
@@ -29,14 +30,14 @@ class Mapping:
     def __init__(self, path):
         self.path = Path(path)
         try:
-            with open(self.path, "rb") as file:
+            with open_regular(self.path) as file:
                 self.size = file.seek(0, 2)
                 # An empty file cannot be mapped; it has no bytes to view either.
                 self._map = mmap.mmap(file.fileno(), self.size, access=mmap.ACCESS_READ) if self.size else None
         except FileNotFoundError:
             raise ModelNotFound(f"{self.path}: no such file") from None
         except (OSError, ValueError) as error:
-            raise FormatError(f"{self.path}: cannot be read: {error}") from None
+            raise error if isinstance(error, FormatError) else FormatError(f"{self.path}: cannot be read: {error}") from None
         self._bytes = np.frombuffer(self._map, np.uint8) if self._map else np.empty(0, np.uint8)
 
     def view(self, offset, nbytes):

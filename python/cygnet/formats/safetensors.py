@@ -1,7 +1,6 @@
 """safetensors: a JSON header and one block of bytes, read strictly (https://github.com/huggingface/safetensors#format)."""
 
 import json
-import os
 from functools import partial
 from math import prod
 from pathlib import Path
@@ -9,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from cygnet.errors import FormatError
+from cygnet.files import replaced
 from cygnet.formats.dtypes import NAME_OF_NUMPY, PLAIN_TYPES
 from cygnet.formats.mapping import Mapping
 from cygnet.formats.quant_types import BLOCK_TYPES
@@ -208,16 +208,11 @@ def write_safetensors(path, tensors, metadata=None):
     text += b" " * (-(len(text) + 8) % ALIGNMENT)
     if len(text) > MAX_HEADER:
         raise FormatError(f"{path}: the header would take {len(text)} bytes, more than the format's limit of {MAX_HEADER}")
-    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(len(text).to_bytes(8, "little"))
-            file.write(text)
-            for name in order:
-                file.write(stored[name][2]().data)
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replaced(path) as file:
+        file.write(len(text).to_bytes(8, "little"))
+        file.write(text)
+        for name in order:
+            file.write(stored[name][2]().data)
 
 
 def _as_bytes(tensor):

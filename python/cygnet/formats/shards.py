@@ -1,11 +1,11 @@
 """A model in several files: by an index that names the file of each tensor (safetensors, PyTorch), or by numbered names (GGUF)."""
 
-import json
 import re
 from contextlib import ExitStack
 from pathlib import Path, PurePosixPath, PureWindowsPath
 
 from cygnet.errors import FormatError
+from cygnet.files import read_json
 from cygnet.formats.weight_file import WeightFile
 
 SPLIT_NAME = re.compile(r"(?P<base>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf")
@@ -90,11 +90,7 @@ def read_split_gguf(part, read):
 
 
 def _read_index(path):
-    try:
-        content = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise FormatError(f"{path}: the index is not readable JSON: {error}") from None
-    weight_map = content.get("weight_map") if isinstance(content, dict) else None
+    weight_map = read_json(path).get("weight_map")
     if not isinstance(weight_map, dict) or not weight_map or not all(isinstance(value, str) for value in weight_map.values()):
         raise FormatError(f"{path}: weight_map must be an object that maps tensor names to file names")
     return weight_map

@@ -11,11 +11,11 @@ import shutil
 from pathlib import Path
 
 from cygnet.errors import OptionError
+from cygnet.files import read_json
 from cygnet.formats import open_weights
 from cygnet.formats.gguf_write import write_gguf
 from cygnet.formats.safetensors import write_safetensors
 from cygnet.models.encode import BLOCK, encoded
-from cygnet.models.settings import read_json
 
 # weights= -> (stored type of matrices, of tables)
 TYPES = {

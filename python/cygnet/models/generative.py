@@ -7,12 +7,12 @@ from dataclasses import replace
 from functools import cached_property, partial
 
 from cygnet.errors import OptionError
+from cygnet.files import read_json
 from cygnet.generation.config_defaults import config_defaults
 from cygnet.generation.options import ALIASES, GenerationOptions
 from cygnet.generation.result import Delta, Generation
 from cygnet.generation.tasks import Request
 from cygnet.models.base import Model, Parts, as_batch, is_single
-from cygnet.models.settings import read_json
 
 # Settings of older config.json files that say how to generate; newer ones keep them in generation_config.json.
 _OLD_CONFIG_KEYS = (
@@ -188,7 +188,7 @@ class GenerativeModel(Model):
             "forced_eos": () if tokens.forced_eos is None else (tokens.forced_eos,),
             "suppress_tokens": tokens.suppress,
         }
-        stated = read_json(self.folder / "generation_config.json")
+        stated = read_json(self.folder / "generation_config.json", None)
         if stated is None:
             stated = {key: self.config[key] for key in _OLD_CONFIG_KEYS if self.config.get(key) is not None}
         # Control tokens are the spec's: the loader has already put them in their order of precedence.

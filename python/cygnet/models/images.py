@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from cygnet.errors import FormatError, MissingDependency, OptionError
+from cygnet.files import read_json
 from cygnet.models.base import Model
 from cygnet.models.classifier import Classification
 from cygnet.models.heads import softmax
 from cygnet.models.pooling import normalize
-from cygnet.models.settings import read_json
 
 # Images of one forward pass.
 BATCH_IMAGES = 16
@@ -78,7 +78,7 @@ class ImageModel(Model):
 
     @cached_property
     def _preprocessing(self) -> dict:
-        settings = read_json(self.folder / "preprocessor_config.json")
+        settings = read_json(self.folder / "preprocessor_config.json", None)
         if settings is None:
             raise FormatError(f"{self.folder} has no preprocessor_config.json: give float arrays of pixel values, already scaled and normalised")
         return settings

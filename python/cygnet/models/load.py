@@ -8,8 +8,8 @@ from pathlib import Path
 from cygnet.architectures.spec import Task
 from cygnet.cpu_count import thread_count
 from cygnet.errors import CygnetError, OptionError
+from cygnet.files import read_json
 from cygnet.models.base import Parts
-from cygnet.models.settings import read_json
 
 WEIGHTS = ("auto", "float32", "bfloat16", "float16", "int8", "int4")
 

@@ -13,8 +13,8 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from cygnet.errors import FormatError, UnsupportedModel, WeightsError
+from cygnet.files import read_json
 from cygnet.models.pooling import check_modes
-from cygnet.models.settings import read_json
 
 # Keys of older pooling configs, one flag a mode.
 _POOLING_FLAGS = {

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from cygnet.errors import FormatError
+from cygnet.files import read_bytes
 
 HEADER = struct.Struct("<6Q")
 MAGIC = 0xF11A48D5013417F5
@@ -32,7 +33,7 @@ class Shortlist:
     """
 
     def __init__(self, path: Path):
-        data = path.read_bytes()
+        data = read_bytes(path)
         if len(data) < HEADER.size:
             raise FormatError(f"{path}: a shortlist of {len(data)} bytes; its header alone has {HEADER.size}")
         magic, _, self.frequent, _, words, count = HEADER.unpack_from(data)
@@ -56,7 +57,6 @@ class Shortlist:
 def find_shortlist(folder: Path) -> Shortlist | None:
     """The shortlist in a model's folder, known by its magic number; None where there is none."""
     for path in sorted(folder.glob("*.bin")):
-        with open(path, "rb") as file:
-            if file.read(8) == MAGIC.to_bytes(8, "little"):
-                return Shortlist(path)
+        if path.is_file() and read_bytes(path, size=8) == MAGIC.to_bytes(8, "little"):
+            return Shortlist(path)
     return None

@@ -10,6 +10,7 @@ from typing import Any
 
 from cygnet._core._bpe import cut_merges
 from cygnet.errors import TokenizerError
+from cygnet.files import read_bytes
 from cygnet.tokenizers import json_stages
 from cygnet.tokenizers.added_tokens import AddedToken, id_for_new_token
 from cygnet.tokenizers.components import Model, Normalizer
@@ -23,7 +24,7 @@ MODELS = {"BPE": "bpe", "Unigram": "unigram", "WordLevel": "wordlevel", "WordPie
 
 def load(path: Path) -> Tokenizer:
     """Tokenizer from a tokenizer.json file."""
-    return tokenizer_from_text(path.read_bytes(), str(path))
+    return tokenizer_from_text(read_bytes(path, TokenizerError), str(path))
 
 
 def tokenizer_from_text(text: str | bytes, where: str = "tokenizer.json") -> Tokenizer:

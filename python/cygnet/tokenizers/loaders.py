@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 from cygnet.errors import TokenizerError
+from cygnet.files import read_bytes
 from cygnet.tokenizers.tokenizer import Tokenizer
 
 # In a folder, the first of these that is there; then any file with one of the endings.
@@ -24,10 +25,9 @@ def load_file(path: Path) -> Tokenizer:
     if path.is_dir():
         path = tokenizer_file(path)
     try:
-        with path.open("rb") as file:
-            head = file.read(4096)
-    except OSError as error:
-        raise TokenizerError(f"{path} cannot be read: {error}") from None
+        head = read_bytes(path, TokenizerError, 4096)
+    except FileNotFoundError:
+        raise TokenizerError(f"{path} cannot be read: there is no such file") from None
     module, function = choose(path, head)
     return getattr(import_module(f"cygnet.tokenizers.{module}"), function)(path)
 
@@ -38,7 +38,7 @@ def tokenizer_file(folder: Path) -> Path:
         if (folder / name).is_file():
             return folder / name
     for ending in ENDINGS:
-        found = sorted(folder.glob(f"*{ending}"))
+        found = sorted(path for path in folder.glob(f"*{ending}") if path.is_file())
         if found:
             return found[0]
     raise TokenizerError(f"{folder} holds no tokenizer file: looked for {', '.join(NAMES)} and *{', *'.join(ENDINGS)}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cygnet.errors import TokenizerError
+from cygnet.files import read_bytes
 from cygnet.tokenizers import sentencepiece_proto as proto
 from cygnet.tokenizers.sentencepiece import SentencePieceDecoder, SentencePieceModel, SentencePieceNormalizer, segmenter
 from cygnet.tokenizers.tokenizer import Tokenizer
@@ -19,7 +21,7 @@ def load(path: Path) -> Tokenizer:
     TokenizerError
         Where the file is damaged; names the field.
     """
-    return from_bytes(path.read_bytes(), str(path))
+    return from_bytes(read_bytes(path, TokenizerError), str(path))
 
 
 def from_bytes(data: bytes, where: str = "SentencePiece model") -> Tokenizer:

@@ -11,6 +11,7 @@ import binascii
 from pathlib import Path
 
 from cygnet.errors import TokenizerError
+from cygnet.files import read_bytes
 from cygnet.tokenizers import decoders
 from cygnet.tokenizers.added_tokens import AddedToken
 from cygnet.tokenizers.bpe import BPE
@@ -18,7 +19,7 @@ from cygnet.tokenizers.byte_alphabet import to_chars
 from cygnet.tokenizers.json_fields import Fields
 from cygnet.tokenizers.patterns import compile_pattern
 from cygnet.tokenizers.pretokenizers import GPT2_PATTERN, ByteLevel, Sequence, Split
-from cygnet.tokenizers.settings import read_json, read_settings
+from cygnet.tokenizers.settings import read_object, read_settings
 from cygnet.tokenizers.split_rules import CL100K_PATTERN, LLAMA3_PATTERN, O200K_PATTERN
 from cygnet.tokenizers.tokenizer import Tokenizer
 
@@ -42,7 +43,7 @@ def load(path: Path) -> Tokenizer:
         Where a line is damaged, a rank is given twice, or nothing says how text is split.
     """
     ranks = read_ranks(path)
-    config = Fields(read_json(path.parent / "tokenizer_config.json"), str(path.parent / "tokenizer_config.json"))
+    config = Fields(read_object(path.parent / "tokenizer_config.json"), str(path.parent / "tokenizer_config.json"))
     pattern, special = PUBLISHED.get(len(ranks), (None, {}))
     pattern = config.string("pat_str", pattern)
     if pattern is None:
@@ -62,7 +63,7 @@ def load(path: Path) -> Tokenizer:
 def read_ranks(path: Path) -> dict[bytes, int]:
     """Token bytes to rank, in the order of ranks."""
     out: dict[bytes, int] = {}
-    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+    for number, line in enumerate(read_bytes(path, TokenizerError).splitlines(), 1):
         if not line:
             continue
         try:

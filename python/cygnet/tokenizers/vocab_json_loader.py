@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from cygnet.errors import TokenizerError
+from cygnet.files import read_text
 from cygnet.tokenizers import decoders
 from cygnet.tokenizers.added_tokens import AddedToken
 from cygnet.tokenizers.bpe import BPE
 from cygnet.tokenizers.json_fields import Fields, read_vocab
 from cygnet.tokenizers.postprocessors import RobertaProcessing
 from cygnet.tokenizers.pretokenizers import ByteLevel
-from cygnet.tokenizers.settings import TOKEN_NAMES, read_json, read_settings
+from cygnet.tokenizers.settings import TOKEN_NAMES, read_object, read_settings
 from cygnet.tokenizers.tokenizer import Tokenizer
 
 # What marks the end of a text in GPT-2's vocabulary and its relatives', where no file beside it says otherwise.
@@ -29,13 +30,13 @@ def load(path: Path) -> Tokenizer:
     TokenizerError
         Where merges.txt is missing, or either file is damaged.
     """
-    vocab = read_vocab(read_json(path), str(path))
+    vocab = read_vocab(read_object(path), str(path))
     merges = path.parent / "merges.txt"
     if not merges.is_file():
         raise TokenizerError(f"{path} needs merges.txt beside it")
     model = BPE(vocab, read_merges(merges), where=str(path))
     folder = path.parent
-    config = Fields(read_json(folder / "tokenizer_config.json"), str(folder / "tokenizer_config.json"))
+    config = Fields(read_object(folder / "tokenizer_config.json"), str(folder / "tokenizer_config.json"))
     roberta = all(token in vocab for token in ROBERTA.values())
     defaults = ROBERTA if roberta else dict.fromkeys(("bos_token", "eos_token", "unk_token"), END_OF_TEXT) if END_OF_TEXT in vocab else {}
     settings = {**defaults, **read_settings(folder)}
@@ -61,8 +62,4 @@ def special_tokens(settings: dict, vocab: dict[str, int]) -> list[AddedToken]:
 
 def read_merges(path: Path) -> list[str]:
     """The lines of a merges.txt without its version line."""
-    try:
-        lines = path.read_text(encoding="utf-8").split("\n")
-    except UnicodeDecodeError as error:
-        raise TokenizerError(f"{path} is not UTF-8: {error}") from None
-    return [line.removesuffix("\r") for line in lines if line.strip() and not line.startswith("#version")]
+    return [line for line in read_text(path, TokenizerError).split("\n") if line.strip() and not line.startswith("#version")]

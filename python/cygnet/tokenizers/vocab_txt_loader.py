@@ -5,13 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from cygnet.errors import TokenizerError
+from cygnet.files import read_text
 from cygnet.tokenizers import decoders
 from cygnet.tokenizers.added_tokens import AddedToken
 from cygnet.tokenizers.json_fields import Fields
 from cygnet.tokenizers.normalizers import BertNormalizer
 from cygnet.tokenizers.postprocessors import BertProcessing
 from cygnet.tokenizers.pretokenizers import BertPreTokenizer
-from cygnet.tokenizers.settings import read_json, read_settings
+from cygnet.tokenizers.settings import read_object, read_settings
 from cygnet.tokenizers.tokenizer import Tokenizer
 from cygnet.tokenizers.wordpiece import WordPiece
 
@@ -29,7 +30,7 @@ def load(path: Path) -> Tokenizer:
         Where the file is not UTF-8 or has no unknown token, or a switch beside it is damaged.
     """
     vocab = read_vocab_txt(path)
-    config = Fields(read_json(path.parent / "tokenizer_config.json"), str(path.parent / "tokenizer_config.json"))
+    config = Fields(read_object(path.parent / "tokenizer_config.json"), str(path.parent / "tokenizer_config.json"))
     settings = {**SPECIAL, **read_settings(path.parent)}
     names = {name: settings[name] for name in SPECIAL if settings[name] in vocab}
     if "unk_token" not in names:
@@ -54,8 +55,4 @@ def load(path: Path) -> Tokenizer:
 
 def read_vocab_txt(path: Path) -> dict[str, int]:
     """Token to line number; of equal lines the last counts."""
-    try:
-        with path.open(encoding="utf-8") as file:
-            return {line.rstrip("\n"): i for i, line in enumerate(file)}
-    except UnicodeDecodeError as error:
-        raise TokenizerError(f"{path} is not valid UTF-8: {error}") from None
+    return {line: i for i, line in enumerate(read_text(path, TokenizerError).removesuffix("\n").split("\n"))}
