@@ -102,11 +102,14 @@ cdef inline void _place(Pass *p, const Attention *a, const View *view, int64_t r
         _clip(query, group * dim, a.clip)
         _clip(key, dim, a.clip)
         _clip(value, dim, a.clip)
-    if a.qk_norm == 1:
+    if a.qk_norm == 1 and not a.qk_norm_last:
         _norm_heads(p, &a.query_norm, a.qk_norm_stride, query, head * group, group, dim)
         _norm_heads(p, &a.key_norm, a.qk_norm_stride, key, head, 1, dim)
     _rotate(p, a, view, position, query, group)
     _rotate(p, a, view, position, key, 1)
+    if a.qk_norm == 1 and a.qk_norm_last:
+        _norm_heads(p, &a.query_norm, a.qk_norm_stride, query, head * group, group, dim)
+        _norm_heads(p, &a.key_norm, a.qk_norm_stride, key, head, 1, dim)
     block = <char *>view.blocks[position // CYG_KEY_BLOCK] + offset * size
     p.table.store_kv(p.kv_kind, key, value, a.head_dim, <int>(position % CYG_KEY_BLOCK), block, block + dim * CYG_KEY_BLOCK * size)
 

@@ -122,6 +122,7 @@ cdef class Stack:
         a.softcap, a.clip, a.causal, a.window = d.get("softcap") or 0, d.get("clip") or 0, d["causal"], d.get("window") or 0
         a.rope, a.bias = d.get("rope", -1), d.get("bias", -1)
         a.qk_norm = QK_NORMS[d.get("qk_norm", "none")]
+        a.qk_norm_last = d.get("qk_norm_last", False)
         a.query_norm, a.key_norm = self._norm(d.get("query_norm")), self._norm(d.get("key_norm"))
         a.qk_norm_stride = d.get("qk_norm_stride", 0)
         a.qkv, a.qkv_parts, a.qkv_width = self._parts(qkv), qkv.count, qkv.n

@@ -285,6 +285,7 @@ class StackBuilder:
             "clip": spec.clip_qkv,
             "window": spec.window,
             "qk_norm": spec.qk_norm.value,
+            "qk_norm_last": spec.qk_norm_last,
         }
         if spec.qk_norm is not QKNorm.NONE:
             for which in ("query", "key"):

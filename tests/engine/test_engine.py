@@ -25,6 +25,7 @@ VARIANTS = {
     "parallel": {"placement": Placement.PARALLEL},
     "parallel-split": {"placement": Placement.PARALLEL_SPLIT},
     "norm-of-heads": {"qk_norm": QKNorm.HEAD, "qk_norm_spec": NormSpec(NormKind.RMS, 1e-6)},
+    "norm-behind-rotation": {"qk_norm": QKNorm.HEAD, "qk_norm_spec": NormSpec(NormKind.RMS, 1e-6), "qk_norm_last": True},
     "norm-of-all": {"qk_norm": QKNorm.FULL, "qk_norm_spec": NormSpec(NormKind.RMS, 1e-6)},
     "clip": {"clip_qkv": 0.5},
     "scaled-residual": {"residual_scale": 0.3},

@@ -7,6 +7,7 @@ from tiny_sizes import GPT, ODD, SMALL, T5, WIDE, rope
 
 # Architecture of the file -> class and settings of the model that is written.
 GGUF = {
+    "arcee": ("ArceeForCausalLM", dict(ODD, num_key_value_heads=2)),
     "bert": ("BertModel", SMALL),
     "bloom": ("BloomForCausalLM", dict(vocab_size=61, hidden_size=24, n_layer=2, n_head=3)),
     "cohere2": ("Cohere2ForCausalLM", dict(ODD, num_key_value_heads=2, sliding_window=4, sliding_window_pattern=4, num_hidden_layers=4)),
@@ -15,6 +16,8 @@ GGUF = {
         "FalconForCausalLM",
         dict(vocab_size=61, hidden_size=48, num_hidden_layers=2, num_attention_heads=6, num_kv_heads=3, new_decoder_architecture=True),
     ),
+    "ernie4_5": ("Ernie4_5ForCausalLM", dict(ODD, head_dim=6, num_key_value_heads=2)),
+    "exaone4": ("Exaone4ForCausalLM", dict(ODD, num_hidden_layers=4, num_key_value_heads=2, sliding_window=4)),
     "falcon-7b": ("FalconForCausalLM", dict(vocab_size=61, hidden_size=24, num_hidden_layers=2, num_attention_heads=3)),
     "gemma": ("GemmaForCausalLM", dict(WIDE, num_key_value_heads=1)),
     "gemma2": ("Gemma2ForCausalLM", dict(WIDE, num_key_value_heads=1, sliding_window=3, query_pre_attn_scalar=14)),
@@ -32,11 +35,26 @@ GGUF = {
             },
         ),
     ),
+    "glm4": ("Glm4ForCausalLM", dict(ODD, head_dim=12, num_key_value_heads=2, pad_token_id=0)),
     "gpt2": ("GPT2LMHeadModel", GPT),
     "gptneox": ("GPTNeoXForCausalLM", dict(SMALL, **rope("default", partial_rotary_factor=0.5))),
     "granite": (
         "GraniteForCausalLM",
         dict(SMALL, num_key_value_heads=1, embedding_multiplier=3.0, residual_multiplier=0.4, attention_multiplier=0.2, logits_scaling=2.5),
+    ),
+    "granitemoe": (
+        "GraniteMoeSharedForCausalLM",
+        dict(
+            ODD,
+            num_key_value_heads=2,
+            num_local_experts=4,
+            num_experts_per_tok=2,
+            shared_intermediate_size=20,
+            embedding_multiplier=3.0,
+            residual_multiplier=0.4,
+            attention_multiplier=0.2,
+            logits_scaling=2.5,
+        ),
     ),
     "llama": ("LlamaForCausalLM", dict(ODD, num_key_value_heads=2)),
     "llama-tied-linear": ("LlamaForCausalLM", dict(ODD, num_key_value_heads=2, tie_word_embeddings=True, **rope("linear", 2e4, factor=3.0))),
@@ -44,8 +62,10 @@ GGUF = {
     "modern-bert": ("ModernBertModel", dict(SMALL, num_hidden_layers=3, local_attention=6, pad_token_id=0)),
     "mpt": ("MptForCausalLM", dict(vocab_size=61, d_model=40, n_heads=5, n_layers=2, max_seq_len=64, attn_config={"clip_qkv": 0.7})),
     "nomic-bert": ("NomicBertModel", SMALL),
+    "nemotron": ("NemotronForCausalLM", dict(SMALL, num_key_value_heads=1)),
     "olmo": ("OlmoForCausalLM", dict(ODD, num_key_value_heads=2, clip_qkv=0.6)),
     "olmo2": ("Olmo2ForCausalLM", dict(ODD, num_key_value_heads=4)),
+    "olmoe": ("OlmoeForCausalLM", dict(ODD, num_key_value_heads=4, num_experts=4, num_experts_per_tok=2)),
     "phi2": ("PhiForCausalLM", dict(SMALL, num_key_value_heads=3)),
     "phi3": ("Phi3ForCausalLM", dict(SMALL, num_key_value_heads=1, pad_token_id=0)),
     "qwen2": ("Qwen2ForCausalLM", dict(SMALL, num_key_value_heads=1, tie_word_embeddings=True)),
@@ -58,6 +78,7 @@ GGUF = {
         "Qwen3MoeForCausalLM",
         dict(WIDE, num_key_value_heads=1, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=12, norm_topk_prob=True),
     ),
+    "seed_oss": ("SeedOssForCausalLM", dict(ODD, head_dim=6, num_key_value_heads=2)),
     "smollm3": ("SmolLM3ForCausalLM", dict(SMALL, num_hidden_layers=4, num_key_value_heads=1, pad_token_id=0)),
     "stablelm": ("StableLmForCausalLM", dict(SMALL, num_key_value_heads=1, use_qkv_bias=True, **rope("default", partial_rotary_factor=0.5))),
     "stablelm-parallel": (
@@ -147,10 +168,11 @@ def numbers(architecture, config):
         "expert_used_count": "num_experts_per_tok",
         "expert_feed_forward_length": "moe_intermediate_size",
         "expert_shared_feed_forward_length": "shared_expert_intermediate_size",
+        "expert_shared_feed_forward_length ": "shared_intermediate_size",
         "attention.relative_buckets_count": "relative_attention_num_buckets",
         "decoder_start_token_id": "decoder_start_token_id",
     }
-    values = {key: getattr(config, name) for key, name in names.items() if getattr(config, name, None) is not None}
+    values = {key.strip(): getattr(config, name) for key, name in names.items() if getattr(config, name, None) is not None}
     rms, layer = first(config, "rms_norm_eps"), first(config, "layer_norm_eps", "layer_norm_epsilon", "norm_epsilon")
     rms = layer if architecture.startswith("t5") else rms
     values |= {"attention.layer_norm_rms_epsilon": rms} if rms else {"attention.layer_norm_epsilon": layer or 1e-5}
@@ -211,7 +233,7 @@ def reshaped(architecture, config, state):
             continue
         if name in ("encoder.embed_tokens.weight", "decoder.embed_tokens.weight"):
             continue
-        if architecture in ("llama", "granite", "smollm3", "olmo") and re.search(r"\.[qk]_proj\.", name):
+        if architecture in ("llama", "arcee", "granite", "granitemoe", "smollm3", "olmo") and re.search(r"\.[qk]_proj\.", name):
             count = heads if ".q_proj." in name else config.num_key_value_heads
             array = array.reshape(count, 2, -1, *array.shape[1:]).swapaxes(1, 2).reshape(array.shape)
         elif architecture in ("bloom", "gptneox") and "query_key_value" in name:
@@ -222,16 +244,23 @@ def reshaped(architecture, config, state):
             array = np.concatenate([part.reshape(-1, *array.shape[1:]) for part in parts])
         elif architecture == "gpt2" and name.endswith(("c_attn.weight", "c_proj.weight", "c_fc.weight")):
             array = array.T
-        elif architecture.startswith("gemma") and name.endswith("norm.weight"):
+        elif architecture.startswith(("gemma", "nemotron")) and name.endswith("norm.weight"):
             array = array + 1
-        result[name] = array
+        result[renamed(name)] = array
     return stacked(architecture, config, result)
+
+
+def renamed(name):
+    """GraniteMoE's parts under names that the gguf package knows."""
+    name = name.replace("block_sparse_moe.experts", "mlp.experts").replace("shared_mlp.output_linear", "mlp.shared_expert.down_proj")
+    return name.replace("block_sparse_moe.router.weight", "block_sparse_moe.router.layer.weight")
 
 
 def stacked(architecture, config, state):
     """Experts and norms of heads as one tensor, projections of NomicBERT as the hub files have them."""
     result = {}
     for name, array in state.items():
+        shared = name.endswith("shared_mlp.input_linear.weight")
         experts = re.fullmatch(r"(.*)\.experts\.(gate_up_proj|down_proj)", name)
         norm = re.fullmatch(r"(.*[qk]_layernorm)\.norms\.(\d+)\.weight", name)
         if experts and experts[2] == "gate_up_proj":
@@ -239,6 +268,9 @@ def stacked(architecture, config, state):
             result[f"{experts[1]}.experts.gate_proj.weight"], result[f"{experts[1]}.experts.up_proj.weight"] = array[:, :half], array[:, half:]
         elif experts:
             result[f"{experts[1]}.experts.down_proj.weight"] = array
+        elif shared:
+            at, half = name.replace("shared_mlp.input_linear.weight", "mlp.shared_expert."), len(array) // 2
+            result[at + "gate_proj.weight"], result[at + "up_proj.weight"] = array[:half], array[half:]
         elif norm:
             result.setdefault(f"{norm[1]}.weight", []).append(array)
         else:

@@ -110,6 +110,11 @@ MORE = {
         ("HeliumForCausalLM", dict(SMALL, head_dim=8, num_key_value_heads=1)),
         ("HeliumForCausalLM", dict(ODD, head_dim=10, num_key_value_heads=2, attention_bias=True, mlp_bias=True)),
     ],
+    "hunyuan_v1_dense": [
+        ("HunYuanDenseV1ForCausalLM", dict(SMALL, head_dim=10, num_key_value_heads=1)),
+        ("HunYuanDenseV1ForCausalLM", dict(ODD, head_dim=8, num_key_value_heads=2, attention_bias=True, **rope("dynamic", alpha=1000.0, factor=1.0))),
+        ("HunYuanDenseV1ForSequenceClassification", dict(ODD, head_dim=8, num_key_value_heads=4, pad_token_id=0, num_labels=3)),
+    ],
     "megatron-bert": heads("MegatronBert", SMALL),
     "ministral": [
         ("MinistralForCausalLM", dict(SMALL, head_dim=8, num_key_value_heads=1, sliding_window=3)),

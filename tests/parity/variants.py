@@ -106,7 +106,7 @@ def pair_shapes(changed, settings, random):
     """Sizes of encoder-decoders."""
     if "d_kv" in settings:
         changed |= {"num_heads": draw(random, (1, 2, 4)), "d_kv": draw(random, (4, 6, 14)), "d_model": draw(random, (20, 36, 44))}
-        changed |= {"relative_attention_num_buckets": draw(random, (4, 8, 32)), "relative_attention_max_distance": draw(random, (9, 20, 128))}
+        changed |= {"relative_attention_num_buckets": draw(random, (4, 8, 32)), "relative_attention_max_distance": draw(random, (20, 128))}
         return
     changed["d_model"] = draw(random, (12, 36, 60))
     for side in ("encoder", "decoder"):

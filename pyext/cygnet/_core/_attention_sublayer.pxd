@@ -21,6 +21,7 @@ cdef struct Attention:
     int rope                 # which rope table, -1: none
     int bias                 # which score bias, -1: none
     int qk_norm              # 0: none, 1: each head, 2: the whole vector
+    bint qk_norm_last        # behind the rotation
     int64_t qk_norm_stride   # elements between the norm weights of two heads (0: shared)
     Norm query_norm, key_norm
     const Disentangled *disentangled

@@ -112,6 +112,10 @@ class Config(Mapping):
             known = ", ".join(repr(known) for known in harmless)
             raise UnsupportedModel(f"config of {self.name}: {key} = {value!r} is not supported (supported: {known or 'absent'})")
 
+    def replaced(self, values):
+        """The same settings with some others in their place."""
+        return Config({**self.values_by_key, **values}, self.name)
+
     def activation(self, key, default=None):
         """The activation that `key` names; UnsupportedModel for a name that is not known."""
         return activation(self.get(key, default), f"config of {self.name}: {key}")

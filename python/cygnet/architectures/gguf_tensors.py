@@ -16,7 +16,7 @@ from cygnet.architectures.transforms import interleaved_pairs, ones, part_of, pe
 from cygnet.architectures.weights import Row
 
 # These keep queries and keys in the order of interleaved pairs; all others as their config.json twins do.
-PERMUTED = ("llama", "granite", "smollm3", "olmo")
+PERMUTED = ("llama", "arcee", "granite", "granitemoe", "smollm3", "olmo")
 IGNORED = (r"rope_freqs\.weight", r"rope_factors_(long|short)\.weight", r".*\.attn_rot_embd\..*", r"cls\..*", r"(pooler|score)\..*")
 PARTS = ("query", "key", "value")
 
@@ -109,6 +109,8 @@ def _norm_rows(s, layer, source, prefix):
         return [Row(name, (), ones, bias=False) for name in (at + "attention_norm", at + "ffn_norm", f"{s}.final_norm")]
     first = ("attn_norm_2", "attn_norm", "attn_output_norm", "post_attention_norm")
     second = ("ffn_norm", "attn_norm", "layer_output_norm", "post_ffw_norm")
+    if layer.placement is Placement.PRE:
+        second = ("ffn_norm", "post_attention_norm", *second[1:])  # Seed-OSS calls it by the name of a sandwich
     return [
         Row(f"{s}.final_norm", f"{prefix}output_norm", bias=None),
         Row(at + "attention_norm", tuple(blk + name for name in first), bias=None),

@@ -64,6 +64,7 @@ FAMILIES = {
     "granitemoeshared": "granite:GRANITEMOE",
     "gte": "gte",
     "helium": "ernie4_5:HELIUM",
+    "hunyuan_v1_dense": "hunyuan",
     "llama": "llama",
     "m2m_100": "bart:M2M_100",
     "marian": "bart:MARIAN",

@@ -198,6 +198,7 @@ class AttentionSpec:
     positions: Rotary | Alibi | Relative | Disentangled | None = None
     qk_norm: QKNorm = QKNorm.NONE
     qk_norm_spec: NormSpec | None = None
+    qk_norm_last: bool = False  # the norm of each head comes behind the rotary positions (HunYuan)
     softcap: float | None = None
     clip_qkv: float | None = None  # queries, keys and values clamped to [-clip, clip], behind a norm of the whole vector
 

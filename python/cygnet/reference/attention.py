@@ -51,6 +51,8 @@ def attention(x, tensors, name, spec, stack, memory=None, maps=None):
     value = _split(_clip(linear(source, tensors, f"{name}.value"), spec), spec.kv_heads)
     if isinstance(spec.positions, Rotary):
         query, key = (_rotate(part, spec.positions) for part in (query, key))
+    if spec.qk_norm is QKNorm.HEAD and spec.qk_norm_last:
+        query, key = (_normed(part, tensors, f"{name}.{which}_norm", spec) for part, which in ((query, "query"), (key, "key")))
     mixed, weights = ops.attention(
         query,
         key,
@@ -82,10 +84,15 @@ def _project(x, tensors, name, which, spec, heads):
     if spec.qk_norm is QKNorm.FULL:
         projected = norm(projected, tensors, f"{name}.{which}_norm", spec.qk_norm_spec)
     projected = _clip(projected, spec)
-    if spec.qk_norm is QKNorm.HEAD:
+    if spec.qk_norm is QKNorm.HEAD and not spec.qk_norm_last:
         by_head = projected.reshape(len(x), heads, spec.head_dim)
         return norm(by_head, tensors, f"{name}.{which}_norm", spec.qk_norm_spec).swapaxes(0, 1)
     return _split(projected, heads)
+
+
+def _normed(x, tensors, name, spec):
+    """The norm of each head by itself; x is (heads, T, head_dim)."""
+    return norm(x.swapaxes(0, 1), tensors, name, spec.qk_norm_spec).swapaxes(0, 1)
 
 
 def _rotate(x, rotary):
