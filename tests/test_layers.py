@@ -16,7 +16,7 @@ ALLOWED = {
     "formats": {"errors", "files"},
     "hub": {"errors", "files", "formats"},
     "reference": {"errors", "architectures"},
-    "functional": {"errors", "reference"},
+    "functional": {"errors", "reference", "architectures"},
     "architectures": {"errors", "files", "formats", "reference"},
     "tokenizers": {"errors", "files", "cpu_count", "formats"},
     "packing": {"errors", "architectures", "reference"},

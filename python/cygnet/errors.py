@@ -45,6 +45,10 @@ class MissingDependency(CygnetError, ImportError):
     """An optional package is needed; names the extra that brings it."""
 
 
+class ModelClosed(CygnetError, ValueError):
+    """A model that was closed cannot be used any more."""
+
+
 class CacheFull(CygnetError, MemoryError):
     """The key/value memory limit is reached; names the limit and what was asked for."""
 

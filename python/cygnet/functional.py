@@ -3,12 +3,21 @@
 Arrays are float32 (others are converted) with any leading batch axes; results are new float32 arrays. One thread computes, the one that calls.
 """
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from cygnet._core import _attention, _kernels, _products
 from cygnet.errors import OptionError
 from cygnet.reference import quantization
 from cygnet.reference.positions import alibi_slopes, deberta_buckets, rope_angles, rope_frequencies, sinusoidal_positions, t5_buckets
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from cygnet.architectures.spec import RopeScaling
 
 __all__ = [
     "alibi_slopes",
@@ -58,7 +67,7 @@ def _vector(v, size, what):
     return v
 
 
-def softmax(x, mask=None):
+def softmax(x: ArrayLike, mask: ArrayLike | None = None) -> np.ndarray:
     """Softmax over the last axis.
 
     Parameters
@@ -83,7 +92,7 @@ def softmax(x, mask=None):
     return y
 
 
-def log_softmax(x):
+def log_softmax(x: ArrayLike) -> np.ndarray:
     """x - log(sum(exp(x))) over the last axis.
 
     Parameters
@@ -104,7 +113,7 @@ def log_softmax(x):
     return y
 
 
-def layer_norm(x, weight=None, bias=None, eps=1e-5):
+def layer_norm(x: ArrayLike, weight: ArrayLike | None = None, bias: ArrayLike | None = None, eps: float = 1e-5) -> np.ndarray:
     """Layer normalisation over the last axis (Ba et al. 2016): (x - mean) / sqrt(var + eps) * weight + bias, with the biased variance.
 
     Parameters
@@ -128,7 +137,7 @@ def layer_norm(x, weight=None, bias=None, eps=1e-5):
     return y
 
 
-def rms_norm(x, weight=None, eps=1e-6):
+def rms_norm(x: ArrayLike, weight: ArrayLike | None = None, eps: float = 1e-6) -> np.ndarray:
     """Root-mean-square normalisation over the last axis (Zhang and Sennrich 2019): x / sqrt(mean(x^2) + eps) * weight.
 
     Parameters
@@ -159,7 +168,7 @@ def _activate(name, x):
     return y
 
 
-def gelu(x, approximate="none"):
+def gelu(x: ArrayLike, approximate: str = "none") -> np.ndarray:
     """Gaussian error linear unit (Hendrycks and Gimpel 2016).
 
     Parameters
@@ -188,7 +197,7 @@ def gelu(x, approximate="none"):
     return _activate(forms[approximate], x)
 
 
-def relu(x):
+def relu(x: ArrayLike) -> np.ndarray:
     """max(x, 0) elementwise, float32.
 
     Examples
@@ -199,7 +208,7 @@ def relu(x):
     return _activate("relu", x)
 
 
-def silu(x):
+def silu(x: ArrayLike) -> np.ndarray:
     """x sigmoid(x) elementwise, float32, also called swish.
 
     Examples
@@ -210,7 +219,7 @@ def silu(x):
     return _activate("silu", x)
 
 
-def sigmoid(x):
+def sigmoid(x: ArrayLike) -> np.ndarray:
     """1 / (1 + exp(-x)) elementwise, float32.
 
     Examples
@@ -221,7 +230,7 @@ def sigmoid(x):
     return _activate("sigmoid", x)
 
 
-def tanh(x):
+def tanh(x: ArrayLike) -> np.ndarray:
     """Hyperbolic tangent elementwise, float32.
 
     Examples
@@ -232,7 +241,7 @@ def tanh(x):
     return _activate("tanh", x)
 
 
-def softcap(x, cap):
+def softcap(x: ArrayLike, cap: float) -> np.ndarray:
     """cap * tanh(x / cap) elementwise, float32: large values bend towards +-cap.
 
     Raises
@@ -252,7 +261,7 @@ def softcap(x, cap):
     return y
 
 
-def linear(x, weight, bias=None):
+def linear(x: ArrayLike, weight: ArrayLike, bias: ArrayLike | None = None) -> np.ndarray:
     """x W^T + bias, through BLAS.
 
     Parameters
@@ -288,7 +297,17 @@ def linear(x, weight, bias=None):
     return y
 
 
-def feed_forward(x, up, down, *, activation="relu", up_bias=None, down_bias=None, gate=None, gate_bias=None):
+def feed_forward(
+    x: ArrayLike,
+    up: ArrayLike,
+    down: ArrayLike,
+    *,
+    activation: str = "relu",
+    up_bias: ArrayLike | None = None,
+    down_bias: ArrayLike | None = None,
+    gate: ArrayLike | None = None,
+    gate_bias: ArrayLike | None = None,
+) -> np.ndarray:
     """The feed-forward sublayer: down(f(up(x))), or down(f(gate(x)) * up(x)) with a gate (Shazeer 2020).
 
     Parameters
@@ -317,7 +336,16 @@ def feed_forward(x, up, down, *, activation="relu", up_bias=None, down_bias=None
     return linear(hidden, down, down_bias)
 
 
-def rotary(x, positions, *, theta=10000.0, rotary_dim=None, interleaved=False, scaling=None, max_positions=None):
+def rotary(
+    x: ArrayLike,
+    positions: ArrayLike,
+    *,
+    theta: float = 10000.0,
+    rotary_dim: int | None = None,
+    interleaved: bool = False,
+    scaling: RopeScaling | None = None,
+    max_positions: int | None = None,
+) -> np.ndarray:
     """Rotary positions (Su et al. 2021): pairs of features turned by angle position * theta^(-2i / rotary_dim).
 
     Parameters
@@ -359,7 +387,20 @@ def rotary(x, positions, *, theta=10000.0, rotary_dim=None, interleaved=False, s
     return y
 
 
-def attention(query, key, value, *, scale=None, softcap=None, causal=False, window=None, first_query=None, mask=None, bias=None, slopes=None):
+def attention(
+    query: ArrayLike,
+    key: ArrayLike,
+    value: ArrayLike,
+    *,
+    scale: float | None = None,
+    softcap: float | None = None,
+    causal: bool = False,
+    window: int | None = None,
+    first_query: int | None = None,
+    mask: ArrayLike | None = None,
+    bias: ArrayLike | None = None,
+    slopes: ArrayLike | None = None,
+) -> np.ndarray:
     """Scaled dot-product attention (Vaswani et al. 2017) without a T x T matrix in memory.
 
     Query head h reads key head h * Hk // H. Scores are scale * q.k, capped, plus ALiBi, plus bias, then masked. A query that may see nothing
@@ -475,7 +516,7 @@ def _mask_and_bias(mask, bias, shape):
         raise OptionError(f"attention: mask {np.shape(mask)} or bias {np.shape(bias)} does not broadcast to {tuple(shape)}") from None
 
 
-def quantize(weight, kind="int8"):
+def quantize(weight: ArrayLike, kind: str = "int8") -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Weights to codes and scales per group of 32 along the last axis.
 
     Parameters
@@ -507,7 +548,7 @@ def quantize(weight, kind="int8"):
     return tuple(None if a is None else a.reshape(*weight.shape[:-1], a.shape[-1]) for a in (codes, scales, minima))
 
 
-def dequantize(codes, scales, minima=None):
+def dequantize(codes: ArrayLike, scales: ArrayLike, minima: ArrayLike | None = None) -> np.ndarray:
     """Weights back from what quantize gave: int8 codes are "int8", uint8 codes "int4", or "int4m" with minima.
 
     Parameters

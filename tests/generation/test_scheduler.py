@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cygnet.errors import CacheFull, Cancelled, OptionError
+from cygnet.errors import CacheFull, Cancelled, ModelClosed, OptionError
 from cygnet.generation import scheduler as scheduler_module
 from cygnet.generation.options import GenerationOptions
 from cygnet.generation.scheduler import Scheduler
@@ -354,7 +354,7 @@ def test_closing(run_in):
     next(iter(handle))
     scheduler.close()
     assert handle.result(30)[0].finish_reason == "cancelled"
-    with pytest.raises(OptionError, match="closed"):
+    with pytest.raises(ModelClosed, match="closed"):
         scheduler.submit(request([1]))
 
 

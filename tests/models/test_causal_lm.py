@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cygnet.architectures.spec import TokenIds
-from cygnet.errors import ContextOverflow, OptionError, TemplateError, TokenizerError
+from cygnet.errors import ContextOverflow, ModelClosed, OptionError, TemplateError, TokenizerError
 from cygnet.models.causal_lm import CausalLM
 from tests.generation.fakes import HashEngine
 from tests.models.generative_parts import CHATML, WORDS, log_softmax, parts, script, word_tokenizer
@@ -102,8 +102,18 @@ class TestGenerate:
         model = CausalLM(parts(tmp_path))
         model.generate("a", **GREEDY)
         model.close()
-        with pytest.raises(OptionError, match="the model is closed"):
+        with pytest.raises(ModelClosed, match="is closed"):
             model.generate("a")
+        with pytest.raises(ModelClosed, match="is closed"):
+            model.generate([])
+        assert model.closed
+
+    def test_log_probabilities_name_their_tokens(self, model, tmp_path):
+        found = model.generate("a", logprobs=2, **GREEDY)
+        assert [t.token for t in found.logprobs] == [WORDS[i] for i in found.ids]
+        assert all(t.top_tokens == tuple(WORDS[i] for i, _ in t.top) for t in found.logprobs)
+        with model.stream("a", logprobs=2, **GREEDY) as stream:
+            assert stream.result.logprobs == found.logprobs
 
 
 class TestEndTokens:
@@ -145,6 +155,23 @@ class TestStream:
             joined = "".join(pieces)
             assert joined == pieces.result.text == model.generate("a b", **GREEDY).text
 
+    def test_an_iterator_gives_each_piece_once(self, model):
+        stream = model.stream("a b", **GREEDY)
+        assert "running, 0 pieces" in repr(stream) or "finished, 0 pieces" in repr(stream)
+        first = next(stream)
+        rest = "".join(stream)
+        assert first and first + rest == stream.result.text
+        assert list(stream) == [] and list(stream.deltas()) == []
+        assert "finished" in repr(stream)
+
+    def test_dropping_a_stream_stops_the_work(self, tmp_path):
+        engine = HashEngine(len(WORDS), max_context=10_000)
+        with CausalLM(parts(tmp_path, engine=engine, tokens=TokenIds(), max_context=10_000)) as model:
+            for _ in model.stream("a", max_new_tokens=9_000, temperature=0):
+                break
+            model.generate("a", **GREEDY)
+            assert model.scheduler._running == []
+
     def test_deltas(self, model):
         deltas = list(model.stream("a", logprobs=0, **GREEDY).deltas())
         assert [d.id for d in deltas if d.id is not None] == model.generate("a", **GREEDY).ids
@@ -174,6 +201,12 @@ class TestStream:
         assert one.ids == model.generate("a", **GREEDY).ids and one.text == text
         assert [g.ids for g in many] == [model.generate(p, **GREEDY).ids for p in ("b", "c d")]
         assert chat == model.chat("a", **GREEDY).ids
+
+    def test_asyncio_chat_pieces(self, model):
+        async def joined():
+            return "".join([piece async for piece in model.achat_stream("a", **GREEDY)])
+
+        assert asyncio.run(joined()) == model.chat("a", **GREEDY).text
 
 
 class TestChat:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cygnet.architectures.spec import HeadSpec, Pool
-from cygnet.errors import ContextOverflow, FormatError, OptionError, TokenizerError, UnsupportedModel, WeightsError
+from cygnet.errors import ContextOverflow, FormatError, ModelClosed, OptionError, TokenizerError, UnsupportedModel, WeightsError
 from cygnet.formats.safetensors import write_safetensors
 from cygnet.models import text_model
 from cygnet.models.encoder import Encoder
@@ -252,8 +252,9 @@ def test_similarity(parts):
 def test_closing(parts):
     with Encoder(parts()) as model:
         assert "Encoder test" in repr(model)
-    with pytest.raises(OptionError, match="the model is closed"):
-        model.embed("a")
+    for texts in ("a", []):
+        with pytest.raises(ModelClosed, match="is closed"):
+            model.embed(texts)
 
 
 def test_types_must_fit(parts):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import cygnet
-from cygnet.errors import ContextOverflow, OptionError
+from cygnet.errors import ContextOverflow, ModelClosed, OptionError
 
 IDS = [3, 9, 4, 7]
 
@@ -54,7 +54,7 @@ def test_what_cannot_be_looked_at(load):
             model.inspect([])
         with pytest.raises(ContextOverflow):
             model.inspect([3] * (model.max_context + 1))
-    with pytest.raises(OptionError, match="closed"):
+    with pytest.raises(ModelClosed, match="closed"):
         model.inspect(IDS)
     with load("vit-cls") as model, pytest.raises(OptionError, match="reads images"):
         model.inspect(IDS)

@@ -47,6 +47,24 @@ def test_class_of_the_config(conformance, name, kind):
     assert kind_of(conformance / "models" / name) == kind
 
 
+def test_a_draft_model_changes_no_token(conformance):
+    folder = conformance / "models" / "llama-a"
+    with cygnet.load(folder) as plain, cygnet.load(folder, draft=folder) as model:
+        options = {"max_new_tokens": 12, "temperature": 0}
+        before = plain.generate([3, 4, 5], **options)
+        assert model.generate([3, 4, 5], speculation="draft-model", **options).ids == before.ids
+        with pytest.raises(OptionError, match="draft=SOURCE"):
+            plain.generate([3, 4, 5], speculation="draft-model", **options)
+
+
+def test_draft_models_that_do_not_fit(conformance, copy):
+    models = conformance / "models"
+    with pytest.raises(OptionError, match="decoder-only models"):
+        cygnet.load(models / "bart-a", draft=models / "llama-a")
+    with pytest.raises(OptionError, match="must share a vocabulary"):
+        cygnet.load(models / "gpt2-c-npz", draft=models / "llama-a")
+
+
 def test_one_label_is_a_cross_encoder(copy):
     from cygnet.formats import open_weights
     from cygnet.formats.safetensors import write_safetensors

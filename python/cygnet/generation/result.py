@@ -12,6 +12,8 @@ class TokenLogprob(NamedTuple):
     id: int
     logprob: float
     top: tuple[tuple[int, float], ...] = ()  # the most likely ids with their values, best first
+    token: str | None = None  # as the vocabulary spells it; None in a stream's deltas and without a tokenizer
+    top_tokens: tuple[str | None, ...] = ()  # the same of each entry of `top`
 
 
 class Usage(NamedTuple):
@@ -23,6 +25,7 @@ class Usage(NamedTuple):
 
     @property
     def total_tokens(self) -> int:
+        """Prompt and completion together."""
         return self.prompt_tokens + self.completion_tokens
 
 

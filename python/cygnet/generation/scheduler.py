@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
-from cygnet.errors import CacheFull, Cancelled, OptionError
+from cygnet.errors import CacheFull, Cancelled, ModelClosed, OptionError
 from cygnet.generation.batch import run_step
 from cygnet.generation.beam_task import BeamTask
 from cygnet.generation.constraints import Vocabulary, constrained
@@ -147,7 +147,7 @@ class Scheduler:
     def _enqueue(self, task: Task, ticket: Ticket) -> Handle:
         with self._wake:
             if self._closed:
-                raise OptionError("the model is closed")
+                raise ModelClosed("the model is closed: load it again")
             if threading.current_thread() is self._thread:
                 raise OptionError("a function that is called while tokens are chosen cannot use the same model: it would wait for itself")
             self._waiting.append(_Job(task, ticket))

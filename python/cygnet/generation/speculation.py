@@ -65,7 +65,7 @@ def speculator_factory(draft: Engine | None) -> Callable[[GenerationOptions, lis
             return PromptLookup(prompt_ids, options.draft_tokens)
         if options.speculation == "draft-model":
             if draft is None:
-                raise OptionError("speculation='draft-model' needs a draft model: none was loaded beside this one")
+                raise OptionError("speculation='draft-model' needs a draft model: load the model with draft=SOURCE")
             return DraftModel(draft, prompt_ids, options.draft_tokens)
         return _SILENT
 

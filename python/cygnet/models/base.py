@@ -7,14 +7,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from cygnet.architectures.spec import ModelSpec
-from cygnet.errors import ContextOverflow, OptionError, TokenizerError
+from cygnet.errors import ContextOverflow, ModelClosed, OptionError, TokenizerError
+from cygnet.models.aliases import Ids, Text
+
+if TYPE_CHECKING:
+    from cygnet.models.inspection import Inspection
+    from cygnet.tokenizers.tokenizer import Tokenizer
 
 logger = logging.getLogger("cygnet")
+
+M = TypeVar("M", bound="Model")
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,8 @@ class Parts:
         Longest sequence in tokens; None where neither the model nor the caller sets one.
     views : dict of str to WeightView
         The stored tensors, which `inspect` reads again.
+    draft : Engine or None
+        A smaller model that proposes tokens to this one.
     """
 
     spec: ModelSpec
@@ -45,6 +54,7 @@ class Parts:
     config: dict = field(default_factory=dict)
     max_context: int | None = None
     views: dict = field(default_factory=dict)
+    draft: Any = None
 
 
 class Model:
@@ -60,7 +70,7 @@ class Model:
         self.views = parts.views
 
     @property
-    def tokenizer(self):
+    def tokenizer(self) -> Tokenizer:
         """The model's tokenizer.
 
         Raises
@@ -81,7 +91,7 @@ class Model:
         """Number of tokens that the model sees for a text, special ones included."""
         return len(self.encode_text(text))
 
-    def encode_text(self, text, *, add_special_tokens: bool = True, parse_special: bool = True) -> list[int]:
+    def encode_text(self, text: Text, *, add_special_tokens: bool = True, parse_special: bool = True) -> list[int]:
         """Token ids of a text; token ids are checked and handed back as a list.
 
         Raises
@@ -93,7 +103,7 @@ class Model:
             return list(self.tokenizer.encode(text, add_special_tokens=add_special_tokens, parse_special=parse_special).ids)
         return self.check_ids(text)
 
-    def check_ids(self, ids) -> list[int]:
+    def check_ids(self, ids: Ids) -> list[int]:
         """Token ids as a list of Python ints, each inside the vocabulary."""
         if not is_ids(ids):
             raise OptionError(f"text or a list of token ids is wanted, not {ids!r:.80}")
@@ -108,7 +118,7 @@ class Model:
         if self.max_context is not None and length > self.max_context:
             raise ContextOverflow(f"{what} has {length} tokens, the model's context is {self.max_context}: shorten it")
 
-    def inspect(self, text, *, decoder=None):
+    def inspect(self, text: Text, *, decoder: Text | None = None) -> Inspection:
         """What happens inside the model as it reads a text: states and attention weights of every layer.
 
         Runs the plain NumPy reference on the stored weights, a second copy of the model in float32: for looking, not for speed.
@@ -128,15 +138,25 @@ class Model:
 
         return inspect(self, text, decoder)
 
+    @property
+    def closed(self) -> bool:
+        """Whether `close` was called."""
+        return isinstance(self.engine, _ClosedEngine)
+
+    def check_open(self) -> None:
+        """Raises ModelClosed behind `close`."""
+        if self.closed:
+            raise ModelClosed(f"the model from {self.source} is closed: load it again")
+
     def close(self) -> None:
         """Frees the weights and caches; the model cannot be used afterwards."""
         self.engine = _ClosedEngine()
         self.views = {}
 
-    def __enter__(self):
+    def __enter__(self: M) -> M:
         return self
 
-    def __exit__(self, *exception) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -148,7 +168,7 @@ class _ClosedEngine:
     """Stands where the engine of a closed model was."""
 
     def __getattr__(self, name):
-        raise OptionError("the model is closed")
+        raise ModelClosed("the model is closed: load it again")
 
 
 def is_ids(value) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -11,9 +12,13 @@ from cygnet.errors import ContextOverflow, OptionError
 from cygnet.generation.options import GenerationOptions
 from cygnet.generation.result import Generation
 from cygnet.generation.tasks import Request
+from cygnet.models.aliases import Float32, Ids, Messages, Text
 from cygnet.models.base import Parts, as_batch, is_ids, is_single
 from cygnet.models.chat import ChatTemplate
-from cygnet.models.generative import GenerativeModel, TextStream
+from cygnet.models.generative import GenerativeModel, TextStream, texts_of
+
+if TYPE_CHECKING:
+    from cygnet.generation.scoring import Score
 
 # Tokens that end a turn or a text in GGUF files, which state one end token only.
 _END_OF_TURN = ("<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>", "<|end|>", "<|end_of_text|>", "<|endoftext|>", "<|END_OF_TURN_TOKEN|>")
@@ -41,7 +46,7 @@ class CausalLM(GenerativeModel):
 
     # ---- chat
 
-    def chat(self, messages, **options) -> Generation:
+    def chat(self, messages: Messages, **options: Any) -> Generation:
         """The model's answer to a conversation.
 
         Parameters
@@ -73,24 +78,30 @@ class CausalLM(GenerativeModel):
         request, cut = self._chat_request(messages, options)
         return self._several(self.scheduler.run([request]), [cut])[0]
 
-    def chat_stream(self, messages, **options) -> TextStream:
+    def chat_stream(self, messages: Messages, **options: Any) -> TextStream:
         """The answer to a conversation as it is made; parameters as in `chat`."""
-        request, _ = self._chat_request(messages, options)
-        return TextStream(self.scheduler.submit(request))
+        request, cut = self._chat_request(messages, options)
+        return self._text_stream(self.scheduler.submit(request), cut)
 
-    async def achat(self, messages, **options) -> Generation:
+    async def achat(self, messages: Messages, **options: Any) -> Generation:
         """`chat` for asyncio."""
         request, cut = self._chat_request(messages, options)
         return self._several([await self.scheduler.submit(request).aresult()], [cut])[0]
 
+    async def achat_stream(self, messages: Messages, **options: Any) -> AsyncIterator[str]:
+        """`chat_stream` for asyncio: an asynchronous iterator of pieces of text."""
+        request, _ = self._chat_request(messages, options)
+        async for piece in texts_of(self.scheduler.submit(request)):
+            yield piece
+
     def chat_prompt(
         self,
-        messages,
+        messages: Messages,
         *,
         system: str | None = None,
-        tools=None,
-        documents=None,
-        template_variables=None,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        documents: Sequence[Mapping[str, Any]] | None = None,
+        template_variables: Mapping[str, Any] | None = None,
         add_generation_prompt: bool | None = None,
         continue_final_message: bool = False,
     ) -> list[int]:
@@ -116,7 +127,7 @@ class CausalLM(GenerativeModel):
         bos = self._added_bos
         return [bos, *ids] if bos is not None and ids[:1] != [bos] else ids
 
-    def render_chat(self, messages, *, add_generation_prompt: bool = True, **options) -> str:
+    def render_chat(self, messages: Messages, *, add_generation_prompt: bool = True, **options: Any) -> str:
         """The text that a conversation becomes; parameters as in `ChatTemplate.render`."""
         return self.chat_template.render(messages, add_generation_prompt=add_generation_prompt, **options)
 
@@ -156,7 +167,12 @@ class CausalLM(GenerativeModel):
 
     # ---- logits and scores
 
-    def score(self, texts, *, window: int | None = None, stride: int | None = None):
+    @overload
+    def score(self, texts: Text, *, window: int | None = ..., stride: int | None = ...) -> Score: ...
+    @overload
+    def score(self, texts: Iterable[Text], *, window: int | None = ..., stride: int | None = ...) -> list[Score]: ...
+
+    def score(self, texts: Text | Iterable[Text], *, window: int | None = None, stride: int | None = None) -> Any:
         """How likely the model finds each token of a text after the ones before it, and the text's perplexity.
 
         Parameters
@@ -182,7 +198,12 @@ class CausalLM(GenerativeModel):
         results = score(self.scheduler, batch, window=window, stride=stride)
         return results[0] if is_single(texts) or texts == "" else results
 
-    def forward(self, ids, *, rows: str = "all"):
+    @overload
+    def forward(self, ids: Ids, *, rows: str = ...) -> Float32: ...
+    @overload
+    def forward(self, ids: Iterable[Ids], *, rows: str = ...) -> list[Float32]: ...
+
+    def forward(self, ids: Ids | Iterable[Ids], *, rows: str = "all") -> Any:
         """Logits of token ids as they are.
 
         Parameters

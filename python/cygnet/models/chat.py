@@ -10,8 +10,10 @@ import copy
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
+from typing import Any
 
 from cygnet.errors import OptionError, TemplateError
+from cygnet.models.aliases import Messages
 from cygnet.models.guard import GUARD, Guard, Prompt, strip_guards
 
 # Used where a checkpoint has no template: ChatML if its marks are control tokens of the vocabulary, else a plain transcript.
@@ -66,7 +68,16 @@ class ChatTemplate:
         template.stop = (TRANSCRIPT_STOP,)
         return template
 
-    def render(self, messages, *, add_generation_prompt=False, continue_final_message=False, tools=None, documents=None, **variables) -> str:
+    def render(
+        self,
+        messages: Messages,
+        *,
+        add_generation_prompt: bool = False,
+        continue_final_message: bool = False,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        documents: Sequence[Mapping[str, Any]] | None = None,
+        **variables: Any,
+    ) -> str:
         """The prompt as text.
 
         Parameters
@@ -92,7 +103,16 @@ class ChatTemplate:
         messages = self._checked(messages, add_generation_prompt, continue_final_message)
         return self._run(messages, add_generation_prompt, continue_final_message, tools, documents, variables)
 
-    def prompt(self, messages, *, add_generation_prompt=True, continue_final_message=False, tools=None, documents=None, **variables) -> Prompt:
+    def prompt(
+        self,
+        messages: Messages,
+        *,
+        add_generation_prompt: bool = True,
+        continue_final_message: bool = False,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        documents: Sequence[Mapping[str, Any]] | None = None,
+        **variables: Any,
+    ) -> Prompt:
         """The prompt with the spans in which control tokens are only text; parameters as in `render`.
 
         Messages, tools and documents are data: a control token spelled in them stays text. The one exception is what the model itself said
@@ -119,6 +139,10 @@ class ChatTemplate:
     def _guarded(self, message: Mapping, own_guard: Guard) -> dict:
         guard = own_guard if message["role"] == "assistant" else self.guard
         return {key: value if key == "role" else guard.protect(value) for key, value in message.items()}
+
+    def __repr__(self) -> str:
+        names = "" if list(self.sources) == ["default"] else f" {', '.join(self.sources)}:"
+        return f"<ChatTemplate{names} {sum(map(len, self.sources.values()))} characters, {len(self.guard.tokens)} control tokens>"
 
     def _checked(self, messages, add_generation_prompt: bool, continue_final_message: bool) -> list[dict]:
         if add_generation_prompt and continue_final_message:

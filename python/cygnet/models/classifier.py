@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
 from cygnet.errors import OptionError
+from cygnet.models.aliases import Float32, Text
 from cygnet.models.base import as_batch, is_single
 from cygnet.models.heads import HeadModel, sigmoid, softmax
 
@@ -54,7 +55,12 @@ class SequenceClassifier(HeadModel):
     'POSITIVE'
     """
 
-    def classify(self, texts, pairs=None, *, truncate: bool = True):
+    @overload
+    def classify(self, texts: Text, pairs: Text | None = ..., *, truncate: bool = ...) -> Classification: ...
+    @overload
+    def classify(self, texts: Iterable[Text], pairs: Iterable[Text] | None = ..., *, truncate: bool = ...) -> list[Classification]: ...
+
+    def classify(self, texts: Text | Iterable[Text], pairs: Text | Iterable[Text] | None = None, *, truncate: bool = True) -> Any:
         """The labels of a text, or of each of several.
 
         Parameters
@@ -100,7 +106,7 @@ class SequenceClassifier(HeadModel):
 class CrossEncoder(SequenceClassifier):
     """A classifier with one output, which scores pairs of texts: how well a document answers a query."""
 
-    def score(self, pairs: Sequence[tuple[str, str]], *, truncate: bool = True) -> np.ndarray:
+    def score(self, pairs: Sequence[tuple[str, str]], *, truncate: bool = True) -> Float32:
         """One score a pair: (n,) float32, a probability unless the model's config names another activation."""
         firsts, seconds = [a for a, _ in pairs], [b for _, b in pairs]
         outputs, _ = self._outputs(firsts, seconds, truncate)

@@ -28,7 +28,7 @@ TYPES = {
 _WEIGHT_SUFFIXES = (".safetensors", ".bin", ".pt", ".pth", ".npz", ".msgpack", ".h5", ".gguf", ".onnx", ".ot", ".index.json")
 
 
-def convert(source, target, *, weights: str) -> Path:
+def convert(source: str | Path, target: str | Path, *, weights: str) -> Path:
     """Writes a model with its weights in another form.
 
     Parameters

@@ -6,13 +6,15 @@ mean over all tokens, special ones included, divided by its L2 norm.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any, Literal, overload
 
 import numpy as np
 
 from cygnet.errors import OptionError
+from cygnet.models.aliases import Float32, Ids, Text
 from cygnet.models.base import Parts, as_batch, is_ids, is_single, logger
 from cygnet.models.pooling import MODES, normalize, pool
 from cygnet.models.sentence import SentenceSettings, read_sentence_settings
@@ -35,7 +37,7 @@ class Embeddings:
         Indices of the texts that were cut to the length limit.
     """
 
-    vectors: np.ndarray
+    vectors: Float32
     token_counts: list[int]
     truncated: list[int]
 
@@ -62,9 +64,14 @@ class Encoder(TextModel):
         """Length of a vector."""
         return self._width(self.settings.pooling)
 
+    @overload
+    def embed(self, texts: Text | Iterable[Text], *, report: Literal[True], **options: Any) -> Embeddings: ...
+    @overload
+    def embed(self, texts: Text | Iterable[Text], *, report: Literal[False] = ..., **options: Any) -> Float32: ...
+
     def embed(
         self,
-        texts,
+        texts: Text | Iterable[Text],
         *,
         prompt: str | None = None,
         prompt_name: str | None = None,
@@ -73,8 +80,8 @@ class Encoder(TextModel):
         max_length: int | None = None,
         truncate: bool = True,
         report: bool = False,
-        progress=None,
-    ):
+        progress: Callable[[int], object] | None = None,
+    ) -> Any:
         """One vector a text.
 
         Parameters
@@ -108,6 +115,7 @@ class Encoder(TextModel):
         ContextOverflow
             A text is too long and truncate is False.
         """
+        self.check_open()
         modes = self._modes(pooling)
         prefix = self._prompt(prompt, prompt_name)
         skip = 0 if self.settings.include_prompt or not prefix else self._prompt_length(prefix)
@@ -122,7 +130,12 @@ class Encoder(TextModel):
         joined = np.concatenate(vectors)
         return Embeddings(joined, counts, cut) if report else joined
 
-    def forward(self, ids, *, type_ids=None):
+    @overload
+    def forward(self, ids: Ids, *, type_ids: Ids | None = ...) -> Float32: ...
+    @overload
+    def forward(self, ids: Iterable[Ids], *, type_ids: Iterable[Ids] | None = ...) -> list[Float32]: ...
+
+    def forward(self, ids: Ids | Iterable[Ids], *, type_ids: Ids | Iterable[Ids] | None = None) -> Any:
         """Hidden states of token ids as they are: no special tokens are added and nothing is cut.
 
         Parameters
@@ -145,7 +158,12 @@ class Encoder(TextModel):
         """Whether the checkpoint has a pooler: a layer on the first token's state, trained with the model."""
         return self.spec.pooler is not None
 
-    def pooled(self, ids, *, type_ids=None):
+    @overload
+    def pooled(self, ids: Ids, *, type_ids: Ids | None = ...) -> Float32: ...
+    @overload
+    def pooled(self, ids: Iterable[Ids], *, type_ids: Iterable[Ids] | None = ...) -> list[Float32]: ...
+
+    def pooled(self, ids: Ids | Iterable[Ids], *, type_ids: Ids | Iterable[Ids] | None = None) -> Any:
         """What the model's own pooler makes of token ids; parameters as in `forward`.
 
         Returns
@@ -165,7 +183,7 @@ class Encoder(TextModel):
         vectors = self.run(rows, lambda _, hidden, offsets: list(self.engine.head(hidden, offsets, which="pooler")), types)
         return vectors[0] if is_ids(ids) else vectors
 
-    def similarity(self, texts, others=None):
+    def similarity(self, texts: Text | Iterable[Text], others: Text | Iterable[Text] | None = None) -> Float32:
         """Cosine similarity of every text with every other: (n, m) float32."""
         a = self.embed(texts, normalize=True)
         return a @ (a if others is None else self.embed(others, normalize=True)).T

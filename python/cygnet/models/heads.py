@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any, overload
 
 import numpy as np
 
 from cygnet.architectures.spec import Pool
 from cygnet.errors import OptionError
+from cygnet.models.aliases import Float32, Ids
 from cygnet.models.base import is_ids
 from cygnet.models.text_model import TextModel, split_rows
 
@@ -22,9 +24,10 @@ class HeadModel(TextModel):
 
     @property
     def per_token(self) -> bool:
+        """Whether the head gives outputs for every token, rather than for every text."""
         return self.spec.head.pool is Pool.ALL
 
-    def logits(self, rows: Sequence[Sequence[int]], type_ids: Sequence | None = None) -> list[np.ndarray]:
+    def logits(self, rows: Sequence[Sequence[int]], type_ids: Sequence[Any] | None = None) -> list[Float32]:
         """Head outputs of rows of ids: (T, F) float32 each for a head on tokens, (F,) for one on texts.
 
         Raises
@@ -42,7 +45,12 @@ class HeadModel(TextModel):
 
         return self.run(rows, finish, type_ids if self._has_types else None)
 
-    def forward(self, ids, *, type_ids=None):
+    @overload
+    def forward(self, ids: Ids, *, type_ids: Ids | None = ...) -> Float32: ...
+    @overload
+    def forward(self, ids: Iterable[Ids], *, type_ids: Iterable[Ids] | None = ...) -> list[Float32]: ...
+
+    def forward(self, ids: Ids | Iterable[Ids], *, type_ids: Ids | Iterable[Ids] | None = None) -> Any:
         """Logits of token ids as they are: no special tokens are added and nothing is cut.
 
         Parameters

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import Any, overload
 
 import numpy as np
 
 from cygnet.errors import FormatError, MissingDependency, OptionError
 from cygnet.files import read_json
+from cygnet.models.aliases import Float32, Image
 from cygnet.models.base import Model
 from cygnet.models.classifier import Classification
 from cygnet.models.heads import softmax
@@ -27,7 +30,7 @@ class ImageModel(Model):
     path of an image file, which are resized, scaled and normalised as the model's preprocessor_config.json says (needs the extra `cygnet[vision]`).
     """
 
-    def prepare(self, image) -> np.ndarray:
+    def prepare(self, image: Image) -> Float32:
         """The (channels, height, width) float32 array that the model sees of an image.
 
         Raises
@@ -52,7 +55,7 @@ class ImageModel(Model):
             pixels = (pixels - mean) / std
         return np.ascontiguousarray(pixels.transpose(2, 0, 1))
 
-    def hidden_states(self, images) -> list[np.ndarray]:
+    def hidden_states(self, images: Iterable[Image]) -> list[Float32]:
         """Last hidden states of each image: (1 + patches, D) float32, the class token first."""
         return self._run(images, lambda hidden, offsets: [hidden[a:b].copy() for a, b in zip(offsets[:-1], offsets[1:], strict=True)])
 
@@ -92,7 +95,12 @@ class ImageClassifier(ImageModel):
         """Names of the head's outputs."""
         return self.spec.labels
 
-    def classify(self, images):
+    @overload
+    def classify(self, images: Sequence[Image]) -> list[Classification]: ...
+    @overload
+    def classify(self, images: Image) -> Classification: ...
+
+    def classify(self, images: Image) -> Any:
         """The label of an image, or of each of a list of them.
 
         Returns
@@ -108,7 +116,7 @@ class ImageClassifier(ImageModel):
             results.append(Classification(self.labels[order[0]], float(values[order[0]]), scores))
         return results[0] if single else results
 
-    def forward(self, images) -> list[np.ndarray]:
+    def forward(self, images: Iterable[Image]) -> list[Float32]:
         """Logits (labels,) float32 of each image of a list."""
         return self._run(images, lambda hidden, offsets: list(self.engine.head(hidden, offsets)))
 
@@ -116,16 +124,16 @@ class ImageClassifier(ImageModel):
 class ImageEncoder(ImageModel):
     """A Vision Transformer without a head."""
 
-    def embed(self, images) -> np.ndarray:
+    def embed(self, images: Iterable[Image]) -> Float32:
         """The class token's state of each image of a list, divided by its L2 norm: (n, d) float32."""
         states = [rows[0] for rows in self.hidden_states(images)]
         return normalize(np.stack(states)) if states else np.zeros((0, self.spec.hidden_size), np.float32)
 
-    def forward(self, images) -> list[np.ndarray]:
+    def forward(self, images: Iterable[Image]) -> list[Float32]:
         """Last hidden states of each image of a list: (1 + patches, D) float32."""
         return self.hidden_states(images)
 
-    def pooled(self, images) -> list[np.ndarray]:
+    def pooled(self, images: Iterable[Image]) -> list[Float32]:
         """What the model's pooler makes of each image: (D,) float32."""
         return self._run(images, lambda hidden, offsets: list(self.engine.head(hidden, offsets, which="pooler")))
 

@@ -51,8 +51,7 @@ def inspect(model, text, decoder) -> Inspection:
     """See Model.inspect."""
     from cygnet.reference.model import ReferenceModel
 
-    if not model.views:
-        raise OptionError("the model is closed")
+    model.check_open()
     spec = model.spec
     if spec.encoder is not None and spec.encoder.embedding.patches is not None:
         raise OptionError("inspect reads texts; this model reads images")

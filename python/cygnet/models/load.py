@@ -4,12 +4,30 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
 
 from cygnet.architectures.spec import Task
 from cygnet.cpu_count import thread_count
 from cygnet.errors import CygnetError, OptionError
 from cygnet.files import read_json
 from cygnet.models.base import Parts
+
+if TYPE_CHECKING:
+    from cygnet.models.causal_lm import CausalLM
+    from cygnet.models.classifier import SequenceClassifier
+    from cygnet.models.encoder import Encoder
+    from cygnet.models.images import ImageClassifier, ImageEncoder
+    from cygnet.models.masked_lm import MaskedLM
+    from cygnet.models.question_answerer import QuestionAnswerer
+    from cygnet.models.replaced_token_detector import ReplacedTokenDetector
+    from cygnet.models.seq2seq import Seq2Seq
+    from cygnet.models.token_classifier import TokenClassifier
+    from cygnet.tokenizers.tokenizer import Tokenizer
+
+AnyModel: TypeAlias = (
+    "CausalLM | Seq2Seq | Encoder | SequenceClassifier | TokenClassifier | QuestionAnswerer | MaskedLM | ReplacedTokenDetector"
+    " | ImageClassifier | ImageEncoder"
+)
 
 WEIGHTS = ("auto", "float32", "bfloat16", "float16", "int8", "int4")
 
@@ -31,16 +49,38 @@ CLASSES = {
 ENDED_BY_THE_ENGINE = ("marian-nmt",)
 
 
+# A type checker knows the class where the task is given; else `isinstance` tells it.
+@overload
+def load(source: str | Path, *, task: Literal["causal-lm"], **options: Any) -> CausalLM: ...
+@overload
+def load(source: str | Path, *, task: Literal["seq2seq"], **options: Any) -> Seq2Seq: ...
+@overload
+def load(source: str | Path, *, task: Literal["encoder"], **options: Any) -> Encoder | ImageEncoder: ...
+@overload
+def load(source: str | Path, *, task: Literal["sequence-classification"], **options: Any) -> SequenceClassifier: ...
+@overload
+def load(source: str | Path, *, task: Literal["token-classification"], **options: Any) -> TokenClassifier: ...
+@overload
+def load(source: str | Path, *, task: Literal["question-answering"], **options: Any) -> QuestionAnswerer: ...
+@overload
+def load(source: str | Path, *, task: Literal["masked-lm"], **options: Any) -> MaskedLM: ...
+@overload
+def load(source: str | Path, *, task: Literal["replaced-token-detection"], **options: Any) -> ReplacedTokenDetector: ...
+@overload
+def load(source: str | Path, *, task: str | None = ..., **options: Any) -> AnyModel: ...
+
+
 def load(
-    source,
+    source: str | Path,
     *,
     weights: str = "auto",
     threads: int | None = None,
     max_context: int | None = None,
     task: str | None = None,
+    draft: str | Path | None = None,
     allow_download: bool = False,
     ignore_unknown_config: bool = False,
-):
+) -> AnyModel:
     """Loads a model; its config decides which class it becomes.
 
     Parameters
@@ -55,6 +95,9 @@ def load(
         Longest sequence in tokens, at most what the model's positions allow; its default.
     task : str, optional
         Load the checkpoint for another task than its config names: "encoder" gives token states and vectors of any model.
+    draft : str or Path, optional
+        A smaller decoder-only model with the same vocabulary, which proposes tokens where `generate` is called with speculation="draft-model". It
+        does not change what is generated.
     allow_download : bool
         Fetch a Hugging Face id that is not in the cache (extra `cygnet[hub]`); without it the network is never used.
     ignore_unknown_config : bool
@@ -90,13 +133,14 @@ def load(
     threads = thread_count(threads)
     path = resolve(source, allow_download=allow_download)
     loaded = load_spec(path, task=_task(path, task), ignore_unknown_config=ignore_unknown_config)
+    small = None if draft is None else _draft_spec(resolve(draft, allow_download=allow_download), loaded.spec, ignore_unknown_config)
     tokenizer = load_tokenizer(path)
     if tokenizer is not None and loaded.spec.family in ENDED_BY_THE_ENGINE:
         tokenizer.end_texts_with(loaded.spec.tokens.eos[0])
-    return _assemble(loaded, tokenizer, path, weights, threads, max_context)
+    return _assemble(loaded, tokenizer, path, weights, threads, max_context, small)
 
 
-def load_tokenizer(path: Path):
+def load_tokenizer(path: Path) -> Tokenizer | None:
     """The tokenizer of a model folder or file; None where there are no tokenizer files.
 
     Raises
@@ -140,7 +184,19 @@ def kind_of(path: Path) -> str:
         return "unsupported"
 
 
-def _assemble(loaded, tokenizer, path: Path, weights: str, threads: int, max_context: int | None):
+def _draft_spec(path: Path, spec, ignore_unknown_config: bool):
+    """The draft model as load_spec gives it, once it is known to go with the model."""
+    from cygnet.architectures.registry import load_spec
+
+    if spec.task is not Task.CAUSAL_LM:
+        raise OptionError(f"draft= is for decoder-only models; this one is for {spec.task.value}")
+    small = load_spec(path, task=Task.CAUSAL_LM, ignore_unknown_config=ignore_unknown_config)
+    if small.spec.vocab_size != spec.vocab_size:
+        raise OptionError(f"the draft model {path} has {small.spec.vocab_size} tokens, the model {spec.vocab_size}: they must share a vocabulary")
+    return small
+
+
+def _assemble(loaded, tokenizer, path: Path, weights: str, threads: int, max_context: int | None, small=None) -> Any:
     """Packs the weights and makes the public object."""
     from cygnet.engine import Engine
 
@@ -152,7 +208,8 @@ def _assemble(loaded, tokenizer, path: Path, weights: str, threads: int, max_con
         module, name = "images", "ImageEncoder"
     kind = getattr(import_module(f"cygnet.models.{module}"), name)
     engine = Engine(spec, loaded.weights, weights=weights, threads=threads, max_context=max_context)
-    return kind(Parts(spec, engine, tokenizer, path, loaded.config, engine.max_context, loaded.weights))
+    draft = None if small is None else Engine(small.spec, small.weights, weights=weights, threads=threads)
+    return kind(Parts(spec, engine, tokenizer, path, loaded.config, engine.max_context, loaded.weights, draft))
 
 
 def _check(weights: str, max_context: int | None) -> None:

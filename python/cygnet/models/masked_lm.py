@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,7 +40,7 @@ class MaskedLM(HeadModel):
             raise OptionError(f"the tokenizer of {self.source} names no mask token")
         return token
 
-    def fill_mask(self, texts, *, top_k: int = 5, truncate: bool = True):
+    def fill_mask(self, texts: str | Iterable[str], *, top_k: int = 5, truncate: bool = True) -> list[Any]:
         """The most likely tokens for each mask of a text, or of each of several.
 
         Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -25,6 +25,11 @@ class Answer(NamedTuple):
 class QuestionAnswerer(HeadModel):
     """A Transformer that marks the answer to a question in a text."""
 
+    @overload
+    def answer(self, question: str, context: str, *, top_k: Literal[1] = ..., **limits: Any) -> Answer: ...
+    @overload
+    def answer(self, question: str, context: str, *, top_k: int, **limits: Any) -> list[Answer]: ...
+
     def answer(
         self,
         question: str,
@@ -34,7 +39,7 @@ class QuestionAnswerer(HeadModel):
         max_answer_tokens: int = 15,
         stride: int = 128,
         no_answer: bool = False,
-    ) -> Answer | list[Answer]:
+    ) -> Any:
         """The best answer, or with top_k above 1 the best ones.
 
         Parameters

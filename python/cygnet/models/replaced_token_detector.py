@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple, overload
 
 from cygnet.errors import OptionError
 from cygnet.models.base import as_batch, is_single
@@ -21,7 +22,12 @@ class TokenScore(NamedTuple):
 class ReplacedTokenDetector(HeadModel):
     """A Transformer with one logit a token."""
 
-    def detect(self, texts):
+    @overload
+    def detect(self, texts: str) -> list[TokenScore]: ...
+    @overload
+    def detect(self, texts: Iterable[str]) -> list[list[TokenScore]]: ...
+
+    def detect(self, texts: str | Iterable[str]) -> Any:
         """The tokens of a text, or of each of several, with the probability that each was replaced.
 
         Raises

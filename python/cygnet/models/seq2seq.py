@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -14,11 +15,15 @@ from cygnet.generation.config_defaults import config_defaults
 from cygnet.generation.options import GenerationOptions
 from cygnet.generation.result import Generation, Usage
 from cygnet.generation.tasks import Request
+from cygnet.models.aliases import Float32, Ids, Text
 from cygnet.models.base import as_batch, is_ids, is_single
 from cygnet.models.generative import _OLD_CONFIG_KEYS, GenerativeModel
 from cygnet.models.languages import Languages, find_languages
 from cygnet.models.shortlist import Shortlist, find_shortlist
 from cygnet.models.text_pieces import split_line, split_lines
+
+if TYPE_CHECKING:
+    from cygnet.generation.scoring import Score
 
 # Longest piece of a text, in tokens, for models whose positions set no limit.
 DEFAULT_SOURCE_LIMIT = 512
@@ -54,13 +59,33 @@ class Seq2Seq(GenerativeModel):
     'Hallo, Welt!'
     """
 
-    def generate(self, prompts, *, source_language: str | None = None, target_language: str | None = None, truncate: bool = False, **options):
+    @overload
+    def generate(self, prompts: Text | Iterable[Text], *, num_return_sequences: int, truncate: bool = ..., **options: Any) -> list[Any]: ...
+    @overload
+    def generate(self, prompts: Text, *, truncate: bool = ..., **options: Any) -> Generation: ...
+    @overload
+    def generate(self, prompts: Iterable[Text], *, truncate: bool = ..., **options: Any) -> list[Generation]: ...
+
+    def generate(
+        self,
+        prompts: Text | Iterable[Text],
+        *,
+        source_language: str | None = None,
+        target_language: str | None = None,
+        truncate: bool = False,
+        **options: Any,
+    ) -> Any:
         """See GenerativeModel.generate; the languages are named as the model's vocabulary has them, or by a prefix that only one has."""
         requests, cut = self._language_requests(prompts, source_language, target_language, truncate, self.options(**options))
         results = self._several(self.scheduler.run(requests), cut)
         return results[0] if is_single(prompts) else results
 
-    def translate(self, texts, *, source: str | None = None, target: str | None = None, **options):
+    @overload
+    def translate(self, texts: str, *, source: str | None = ..., target: str | None = ..., **options: Any) -> Converted: ...
+    @overload
+    def translate(self, texts: Iterable[str], *, source: str | None = ..., target: str | None = ..., **options: Any) -> list[Converted]: ...
+
+    def translate(self, texts: str | Iterable[str], *, source: str | None = None, target: str | None = None, **options: Any) -> Any:
         """Translations of a text, or of each of several, line by line.
 
         Every line break is kept and blank lines stay blank. A line beyond the model's limit is cut between sentences (a sentence between words,
@@ -95,7 +120,12 @@ class Seq2Seq(GenerativeModel):
         results = [_put_together(plan, answers) for plan in plans]
         return results[0] if is_single(texts) else results
 
-    def summarize(self, texts, *, truncate: bool = False, **options):
+    @overload
+    def summarize(self, texts: Text, *, truncate: bool = ..., **options: Any) -> Converted: ...
+    @overload
+    def summarize(self, texts: Iterable[Text], *, truncate: bool = ..., **options: Any) -> list[Converted]: ...
+
+    def summarize(self, texts: Text | Iterable[Text], *, truncate: bool = False, **options: Any) -> Any:
         """Summaries of a text, or of each of several; length settings come from the model's own summarization parameters.
 
         Parameters
@@ -124,7 +154,12 @@ class Seq2Seq(GenerativeModel):
         results = [Converted(g.text.strip(), bool(n) or g.finish_reason == "length", g.usage) for g, n in zip(found, cut, strict=True)]
         return results[0] if is_single(texts) else results
 
-    def forward(self, ids, decoder_ids):
+    @overload
+    def forward(self, ids: Ids, decoder_ids: Ids) -> Float32: ...
+    @overload
+    def forward(self, ids: Iterable[Ids], decoder_ids: Iterable[Ids]) -> list[Float32]: ...
+
+    def forward(self, ids: Ids | Iterable[Ids], decoder_ids: Ids | Iterable[Ids]) -> Any:
         """Logits of decoder tokens after a source, both as they are; the decoder's hidden states where the checkpoint has no head.
 
         Parameters
@@ -154,7 +189,12 @@ class Seq2Seq(GenerativeModel):
             outputs.append(logits)
         return outputs[0] if single else outputs
 
-    def encoder_states(self, ids):
+    @overload
+    def encoder_states(self, ids: Ids) -> Float32: ...
+    @overload
+    def encoder_states(self, ids: Iterable[Ids]) -> list[Float32]: ...
+
+    def encoder_states(self, ids: Ids | Iterable[Ids]) -> Any:
         """Last hidden states of the encoder for source tokens as they are: (T, D) float32, or a list of them."""
         single = is_ids(ids)
         rows = [self.check_ids(row) for row in ([ids] if single else ids)]
@@ -162,7 +202,12 @@ class Seq2Seq(GenerativeModel):
         states = [hidden[a:b].copy() for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
         return states[0] if single else states
 
-    def score(self, texts, targets, *, source: str | None = None, target: str | None = None):
+    @overload
+    def score(self, texts: Text, targets: Text, *, source: str | None = ..., target: str | None = ...) -> Score: ...
+    @overload
+    def score(self, texts: Iterable[Text], targets: Iterable[Text], *, source: str | None = ..., target: str | None = ...) -> list[Score]: ...
+
+    def score(self, texts: Text | Iterable[Text], targets: Text | Iterable[Text], *, source: str | None = None, target: str | None = None) -> Any:
         """How likely the model finds each token of a target text, given the source text and the target tokens before it.
 
         Parameters
@@ -199,7 +244,7 @@ class Seq2Seq(GenerativeModel):
         tokens = [(token.content, token.id) for token in self._tokenizer.added.tokens]
         return find_languages(tokens, settings.get("tokenizer_class", ""), bool(settings.get("legacy_behaviour")))
 
-    def encode_source(self, text, language: str | None = None) -> list[int]:
+    def encode_source(self, text: Text, language: str | None = None) -> list[int]:
         """Token ids of a source text with its language's mark where the family puts it; ids are handed back."""
         if not isinstance(text, str) or self.languages is None or language is None:
             return self.encode_text(text)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, overload
 
 import numpy as np
 
 from cygnet.errors import ContextOverflow, OptionError
+from cygnet.models.aliases import Float32, Text
 from cygnet.models.base import Model, Parts, as_batch, is_ids, is_single, token_batches
 
 # Tokens of one forward pass: enough rows to keep every core busy, few enough for activations to stay in cache.
@@ -29,6 +31,7 @@ class TextModel(Model):
 
     @property
     def max_length(self) -> int | None:
+        """Longest input in tokens, special ones included; None where there is no limit. May be set, up to the model's positions."""
         return self._max_length
 
     @max_length.setter
@@ -42,7 +45,7 @@ class TextModel(Model):
             raise OptionError(f"max_length is {value}: 1 to {self.max_context or 'any number'} is wanted")
         return value
 
-    def tokenize(self, texts: Sequence, *, max_length: int | None = None, truncate: bool = True) -> tuple[list[list[int]], list[int]]:
+    def tokenize(self, texts: Sequence[Text], *, max_length: int | None = None, truncate: bool = True) -> tuple[list[list[int]], list[int]]:
         """Ids of every text within the limit, and the indices of the texts that were cut.
 
         Raises
@@ -50,6 +53,7 @@ class TextModel(Model):
         ContextOverflow
             With truncate=False, for the first text beyond the limit.
         """
+        self.check_open()
         limit = self._max_length if max_length is None else self._checked_limit(max_length)
         where = [i for i, text in enumerate(texts) if isinstance(text, str)]
         found = self.tokenizer.encode_batch([texts[i] for i in where], threads=self.engine.threads) if where else ()
@@ -67,6 +71,7 @@ class TextModel(Model):
 
     def tokenize_pairs(self, pairs: Sequence[tuple[str, str]], *, truncate: bool = True) -> tuple[list, list[int]]:
         """Encodings of pairs of texts within the limit (the longer text gives way), and the indices of the pairs that were cut."""
+        self.check_open()
         wrong = next((i for i, pair in enumerate(pairs) if not all(isinstance(text, str) for text in pair)), None)
         if wrong is not None:
             raise OptionError(f"pair {wrong} is {pairs[wrong]!r:.80}: two texts are wanted")
@@ -79,7 +84,7 @@ class TextModel(Model):
                 encodings[index] = self.tokenizer.encode(*pairs[index], max_length=self._max_length)
         return encodings, cut
 
-    def run(self, rows: Sequence[Sequence[int]], finish: Callable, type_ids: Sequence | None = None) -> list:
+    def run(self, rows: Sequence[Sequence[int]], finish: Callable[..., Any], type_ids: Sequence[Any] | None = None) -> list[Any]:
         """Hidden states of ragged batches, handed to `finish(indices, hidden, offsets)`; its results, one a row, in the order of the rows.
 
         A row without tokens is left out of the passes and its result is None.
@@ -104,7 +109,12 @@ class TextModel(Model):
             raise OptionError("type_ids must have one type for each token id")
         return rows, types
 
-    def hidden_states(self, texts) -> np.ndarray | list[np.ndarray]:
+    @overload
+    def hidden_states(self, texts: Text) -> Float32: ...
+    @overload
+    def hidden_states(self, texts: Iterable[Text]) -> list[Float32]: ...
+
+    def hidden_states(self, texts: Text | Iterable[Text]) -> Any:
         """Last hidden states: (T, D) float32 for one text or list of ids, a list of them for several."""
         rows, _ = self.tokenize(as_batch(texts), truncate=False)
         states = self.run(rows, lambda _, hidden, offsets: split_rows(hidden, offsets))

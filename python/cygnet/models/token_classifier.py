@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 
@@ -36,7 +37,12 @@ class _Unit(NamedTuple):
 class TokenClassifier(HeadModel):
     """A Transformer that labels every token of a text."""
 
-    def tag(self, texts, *, aggregation: str = "simple"):
+    @overload
+    def tag(self, texts: str, *, aggregation: str = ...) -> list[Entity]: ...
+    @overload
+    def tag(self, texts: Iterable[str], *, aggregation: str = ...) -> list[list[Entity]]: ...
+
+    def tag(self, texts: str | Iterable[str], *, aggregation: str = "simple") -> Any:
         """The labelled stretches of a text, or of each of several; the label "O" is left out.
 
         Parameters

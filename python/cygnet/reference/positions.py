@@ -3,14 +3,22 @@
 They are made once a model, so NumPy is fast enough: the engine and cygnet.functional use these very functions.
 """
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cygnet.errors import OptionError
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
-def sinusoidal_positions(length, dim, layout="interleaved", padding_idx=None):
+    from cygnet.architectures.spec import RopeScaling
+
+
+def sinusoidal_positions(length: int, dim: int, layout: str = "interleaved", padding_idx: int | None = None) -> np.ndarray:
     """Table (length, dim) float32 of sines and cosines of position * frequency (Vaswani et al. 2017, section 3.5).
 
     Layouts: "interleaved", even columns sine and odd columns cosine, frequencies 10000^(-2i/dim); "halves", the same frequencies, all sines
@@ -32,7 +40,14 @@ def sinusoidal_positions(length, dim, layout="interleaved", padding_idx=None):
     return table.astype(np.float32)
 
 
-def rope_frequencies(dim, theta=10000.0, scaling=None, *, max_positions=None, sequence_length=None):
+def rope_frequencies(
+    dim: int,
+    theta: float = 10000.0,
+    scaling: RopeScaling | None = None,
+    *,
+    max_positions: int | None = None,
+    sequence_length: int | None = None,
+) -> tuple[np.ndarray, float]:
     """Inverse frequencies (dim / 2) float64 of rotary positions, and the factor by which cos and sin are multiplied.
 
     `scaling` has the fields of cygnet.architectures.spec.RopeScaling; `max_positions` is the model's own limit and `sequence_length` the length
@@ -46,7 +61,7 @@ def rope_frequencies(dim, theta=10000.0, scaling=None, *, max_positions=None, se
     return SCALINGS[kind](dim, float(theta), scaling, max_positions, sequence_length)
 
 
-def rope_angles(positions, inverse_frequencies, factor=1.0):
+def rope_angles(positions: ArrayLike, inverse_frequencies: ArrayLike, factor: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
     """cos and sin (..., dim / 2) float32 of positions (...) times the inverse frequencies, each multiplied by `factor`."""
     angle = np.asarray(positions, np.float64)[..., None] * inverse_frequencies
     return (np.cos(angle) * factor).astype(np.float32), (np.sin(angle) * factor).astype(np.float32)
@@ -119,7 +134,7 @@ def _longrope(dim, theta, scaling, max_positions, sequence_length):
 SCALINGS = {"default": _plain, "linear": _linear, "dynamic": _dynamic, "llama3": _llama3, "yarn": _yarn, "longrope": _longrope}
 
 
-def alibi_slopes(heads, max_bias=8.0):
+def alibi_slopes(heads: int, max_bias: float = 8.0) -> np.ndarray:
     """Slopes (heads) float64 of ALiBi (Press et al. 2022): powers of 2^(-max_bias/n), n the power of two at or below `heads`; the heads
     beyond n take every second of the slopes of 2n."""
     if heads < 1:
@@ -130,7 +145,7 @@ def alibi_slopes(heads, max_bias=8.0):
     return np.concatenate([first, more])
 
 
-def t5_buckets(relative_position, *, bidirectional=True, num_buckets=32, max_distance=128):
+def t5_buckets(relative_position: ArrayLike, *, bidirectional: bool = True, num_buckets: int = 32, max_distance: int = 128) -> np.ndarray:
     """Bucket numbers int64 of relative positions (key position - query position) (Raffel et al. 2020).
 
     Half of the buckets hold one distance each, the others grow logarithmically up to max_distance. Computed in float32, as the models were trained.
@@ -149,7 +164,7 @@ def t5_buckets(relative_position, *, bidirectional=True, num_buckets=32, max_dis
     return bucket + np.where(distance < exact, distance, large)
 
 
-def deberta_buckets(relative_position, bucket_size, max_position):
+def deberta_buckets(relative_position: ArrayLike, bucket_size: int, max_position: int) -> np.ndarray:
     """Signed bucket numbers int64 of relative positions (query position - key position) (He et al. 2021): distances below half of
     `bucket_size` keep their number, larger ones grow logarithmically. Computed in float32, as the models were trained."""
     relative = np.asarray(relative_position, np.int64)

@@ -128,6 +128,7 @@ class Encoding:
 
     @property
     def ids(self) -> list[int]:
+        """Token ids, special tokens included."""
         if self._ids is None:
             out = listed(self._chunks[0]) if self._chunks else []
             for chunk in self._chunks[1:]:
@@ -143,34 +144,41 @@ class Encoding:
 
     @property
     def tokens(self) -> list[str]:
+        """Each token as the vocabulary spells it."""
         return [self._name(i) or "" for i in self.ids]
 
     @property
     def offsets(self) -> list[tuple[int, int]]:
+        """Where each token stands in the text it is of, in code points: (start, end)."""
         if self._offsets is None:
             self._fetch_detail()
         return self._offsets
 
     @property
     def word_ids(self) -> list[int | None]:
+        """The word of its text that each token belongs to, counted from 0; None for special tokens."""
         if self._words is None:
             self._fetch_detail()
         return self._words
 
     @property
     def sequence_ids(self) -> list[int | None]:
+        """0 for tokens of the text, 1 for those of the pair, None for special tokens."""
         return self._spread(lambda s: s.sequence)
 
     @property
     def type_ids(self) -> list[int]:
+        """Token types (segments), which models that read pairs add to their embeddings."""
         return self._spread(lambda s: s.type_id)
 
     @property
     def attention_mask(self) -> list[int]:
+        """1 for tokens, 0 for padding."""
         return self._spread(lambda s: int(s.kind != PAD))
 
     @property
     def special_tokens_mask(self) -> list[int]:
+        """1 for special tokens and padding, 0 for tokens of the text."""
         return self._spread(lambda s: int(s.kind != TEXT))
 
     def _fetch_detail(self) -> None:

@@ -182,9 +182,7 @@ class Tokenizer:
         pairs = [(t, None) if isinstance(t, str) else t for t in texts]
         ready = iter(self.pipeline.ids_of_many([t for pair in pairs for t in pair if t is not None], parse_special, threads))
         rule = self._rule(max_length, truncation, stride, return_overflow)
-        encodings = [
-            self._assemble([next(ready) for t in pair if t is not None], (*pair, parse_special), add_special_tokens, rule) for pair in pairs
-        ]
+        encodings = [self._assemble([next(ready) for t in pair if t is not None], (*pair, parse_special), add_special_tokens, rule) for pair in pairs]
         return pad_batch(encodings, self.padding) if self.padding else encodings
 
     def _rule(self, max_length: int | None, truncation: str, stride: int, return_overflow: bool) -> Truncation | None:
@@ -282,10 +280,12 @@ class Tokenizer:
     # Vocabulary
 
     def token_to_id(self, token: str) -> int | None:
+        """Id of a token as the vocabulary spells it; None where it has none of that spelling."""
         found = self.added.by_content.get(token)
         return self.model.token_to_id(token) if found is None else found
 
     def id_to_token(self, token_id: int) -> str | None:
+        """How the vocabulary spells a token; None outside of it. `decode` gives the text that it stands for."""
         added = self.added.by_id.get(token_id)
         return self.model.id_to_token(token_id) if added is None else added
 
@@ -309,26 +309,32 @@ class Tokenizer:
 
     @property
     def bos_id(self) -> int | None:
+        """Id of the token that begins a text; None where the files name none."""
         return self._named_id("bos_token")
 
     @property
     def eos_id(self) -> int | None:
+        """Id of the token that ends a text; None where the files name none."""
         return self._named_id("eos_token")
 
     @property
     def pad_id(self) -> int | None:
+        """Id of the token that fills up short rows of a batch; None where the files name none."""
         return self._named_id("pad_token")
 
     @property
     def unk_id(self) -> int | None:
+        """Id of the token that stands for what the vocabulary does not have; None where the files name none."""
         return self._named_id("unk_token")
 
     @property
     def chat_template(self) -> str | None:
+        """Jinja2 source of the chat template that lies beside the tokenizer, or None."""
         return self.settings.get("chat_template")
 
     @property
     def model_max_length(self) -> int | None:
+        """Longest text in tokens that the tokenizer's settings name, or None. `encode` does not cut to it."""
         return self.settings.get("model_max_length")
 
     def __repr__(self) -> str:
