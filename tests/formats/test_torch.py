@@ -4,6 +4,7 @@ import io
 import os
 import pickle
 import struct
+import time
 import zipfile
 from pathlib import Path
 
@@ -376,3 +377,40 @@ def test_opcodes_that_python_does_not_write():
     assert unpickle(b"K\x012\x86.", "x") == (1, 1)
     with pytest.raises(FormatError, match="^x: "):
         unpickle(b"K\x01", "x")
+
+
+# Programs of a few bytes a step, repeated: each takes memory or time that has nothing to do with tensors.
+BOMBS = {
+    "marks": b"(" * 4_000_000,
+    "lists": b"]" * 4_000_000,
+    "dicts": b"}" * 4_000_000,
+    "nested tuples": b")" + b"\x85" * 4_000_000,
+    "copies": b"N" + b"2" * 4_000_000,
+    "calls": b"ccollections\nOrderedDict\nq\x000((" + b"NN\x86" * 60_000 + b"ltq\x010" + b"h\x00h\x01R0" * 60_000 + b"N",
+    "sizes": b"ctorch\nSize\nq\x000((" + b"K\x01" * 60_000 + b"ttq\x010" + b"h\x00h\x01R0" * 60_000 + b"N",
+    "colliding keys": b"}(" + b"".join(number(i * (2**61 - 1)) + b"N" for i in range(100_000)) + b"u",
+}
+
+
+@pytest.mark.parametrize("container", ["deflated", "legacy"])
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_bombs(tmp_path, bomb, container):
+    program = b"\x80\x02" + BOMBS[bomb] + b"."
+    data = zip_bytes(program, compress=zipfile.ZIP_DEFLATED) if container == "deflated" else legacy_bytes(program)
+    path = tmp_path / "bomb.bin"
+    path.write_bytes(data)
+    start = time.process_time()
+    with pytest.raises(FormatError, match="which is refused"):
+        open_weights(path)
+    assert time.process_time() - start < 2
+
+
+def test_a_deflated_pickle_longer_than_any_need_is_not_unpacked(refused):
+    refused("long.bin", zip_bytes(b"\x80\x02" + b"(" * 20_000_000 + b".", compress=zipfile.ZIP_DEFLATED), "the limit for a file of")
+
+
+def test_what_a_pickle_may_do_grows_with_its_file():
+    program = pickle.dumps(list(range(1_500_000)), 2)
+    with pytest.raises(FormatError, match="more work"):
+        unpickle(program, "example")
+    assert len(unpickle(program, "example", file_size=16 * 1_500_000)) == 1_500_000

@@ -55,8 +55,8 @@ def _read_tensors(mapping):
     if not isinstance(system, dict) or system.get("little_endian") is not True:
         raise FormatError(f"{path}: the checkpoint is not marked little-endian; save it again on a little-endian machine")
     dtypes = {}
-    checkpoint = unpickle(stream, f"{path}: the checkpoint", dtypes)
-    keys = unpickle(stream, f"{path}: list of storages", dtypes)
+    checkpoint = unpickle(stream, f"{path}: the checkpoint", dtypes, file_size=mapping.size)
+    keys = unpickle(stream, f"{path}: list of storages", dtypes, file_size=mapping.size)
     places = _place_storages(mapping, stream.tell(), keys, dtypes)
 
     def find_storage(key):

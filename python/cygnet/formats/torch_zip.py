@@ -9,6 +9,7 @@ from cygnet.formats.weight_file import WeightFile
 from cygnet.formats.zip_members import ZipMembers
 
 MAX_PICKLE = 256 << 20
+MAX_DEFLATED_PICKLE = 16 << 20  # of a pickle that is longer than its file; PyTorch does not deflate
 
 
 def read_torch_zip(path):
@@ -44,8 +45,9 @@ def _read_tensors(members):
     pickle_name = pickles[0]
     root = pickle_name.removesuffix("data.pkl")
     size = members.size(pickle_name)
-    if size > MAX_PICKLE:
-        raise FormatError(f"{path}: {pickle_name} is {size} bytes long, the limit is {MAX_PICKLE}")
+    limit = min(MAX_PICKLE, max(MAX_DEFLATED_PICKLE, members.mapping.size))
+    if size > limit:
+        raise FormatError(f"{path}: {pickle_name} is {size} bytes long, the limit for a file of {members.mapping.size} bytes is {limit}")
     order = root + "byteorder"
     if order in members and bytes(members.view(order, 0, min(members.size(order), 16))) != b"little":
         raise FormatError(f"{path}: the checkpoint is big-endian, which is not read; save it again on a little-endian machine")
@@ -56,7 +58,7 @@ def _read_tensors(members):
             raise FormatError(f"{path}: storage {name!r} is not in the archive")
         return partial(members.view, name), partial(members.release, name), members.size(name)
 
-    checkpoint = unpickle(bytes(members.view(pickle_name, 0, size)), f"{path}: {pickle_name}")
+    checkpoint = unpickle(bytes(members.view(pickle_name, 0, size)), f"{path}: {pickle_name}", file_size=members.mapping.size)
     return tensors_of(checkpoint, str(path), find_storage, _unpacked_size(members))
 
 

@@ -48,6 +48,13 @@ TORCH_DTYPES = {
 }
 
 
+# What a pickle may do, in opcodes and elements handed to calls: a tensor takes some 40 of them and, with its entry in the archive, 300 bytes of file.
+STEPS = 250_000
+BYTES_A_STEP = 16
+MORE_STEPS = 20_000_000
+MAX_MARKS = 1000
+
+
 class StorageType(NamedTuple):
     dtype: str
 
@@ -93,10 +100,12 @@ def _is_shape(value):
 
 
 def _pairs(items):
-    """A dict of alternating keys and values. Keys are plain: hashing nested tuples can be made to take forever."""
+    """A dict of alternating keys and values. Keys are plain: hashing nested tuples, or numbers chosen to collide, can be made to take forever."""
     keys = items[::2]
     if not all(isinstance(key, (str, bytes, int, float, type(None))) for key in keys):
         raise _Refused("a dict whose keys are not plain")
+    if any(isinstance(key, int) and not -(2**63) <= key < 2**63 for key in keys):
+        raise _Refused("a dict with keys of more than 64 bits")
     return dict(zip(keys, items[1::2], strict=True))
 
 
@@ -150,7 +159,7 @@ def _known_globals():
 KNOWN_GLOBALS = _known_globals()
 
 
-def unpickle(stream, where, storages=None):
+def unpickle(stream, where, storages=None, *, file_size=0):
     """Run one pickle.
 
     Parameters
@@ -161,6 +170,8 @@ def unpickle(stream, where, storages=None):
         The file, for messages.
     storages : dict, optional
         Receives the element type of each storage that the pickle names.
+    file_size : int
+        Bytes of the file that the pickle comes from: what it may do grows with what the file holds.
 
     Returns
     -------
@@ -170,7 +181,7 @@ def unpickle(stream, where, storages=None):
     Raises
     ------
     FormatError
-        If the pickle is damaged, or uses a global or an opcode that no plain checkpoint needs; names it.
+        If the pickle is damaged, uses a global or an opcode that no plain checkpoint needs (names it), or does more than a checkpoint needs.
 
     Examples
     --------
@@ -183,7 +194,7 @@ def unpickle(stream, where, storages=None):
     """
     import pickletools  # here, because it is slow to import and few models need it
 
-    machine = _Machine({} if storages is None else storages)
+    machine = _Machine({} if storages is None else storages, STEPS + min(file_size // BYTES_A_STEP, MORE_STEPS))
     try:
         for opcode, argument, _ in pickletools.genops(stream):
             if opcode.name == "STOP":
@@ -199,8 +210,9 @@ def unpickle(stream, where, storages=None):
 class _Machine:
     """Stack, marks and memo of the pickle language."""
 
-    def __init__(self, storages):
+    def __init__(self, storages, steps):
         self.storages = storages
+        self.steps = steps
         self.stack = []
         self.marks = []
         self.memo = {}
@@ -214,6 +226,7 @@ class _Machine:
 
     def step(self, name, argument):
         """Run one opcode."""
+        self.spend(1)
         if name in _PUSHES:
             self.stack.append(argument)
         elif name in _CONSTANTS:
@@ -224,7 +237,14 @@ class _Machine:
                 raise _Refused(f"the opcode {name}")
             action(self, argument)
 
+    def spend(self, steps):
+        self.steps -= steps
+        if self.steps < 0:
+            raise _Refused("more work than the tensors of a file of this size need")
+
     def mark(self, _):
+        if len(self.marks) == MAX_MARKS:
+            raise _Refused(f"more than {MAX_MARKS} containers inside each other")
         self.marks.append(self.stack)
         self.stack = []
 
@@ -295,6 +315,7 @@ class _Machine:
         arguments, function = self.pop(), self.pop()
         if not isinstance(function, _Global) or not isinstance(arguments, tuple):
             raise _Refused(f"a call of {type(function).__name__} objects")
+        self.spend(sum(len(value) for value in arguments if isinstance(value, (list, tuple))))
         try:
             self.stack.append(function.call(*arguments))
         except _Refused:
