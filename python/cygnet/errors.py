@@ -57,5 +57,9 @@ class Cancelled(CygnetError):
     """The work was stopped by its cancel flag."""
 
 
+class NumericError(CygnetError, ArithmeticError):
+    """Results that are not numbers: the model's weights or settings are damaged."""
+
+
 class DecodingError(CygnetError, RuntimeError):
     """No token can follow: all are barred, or the logits are not numbers."""

@@ -1,10 +1,14 @@
 """Settings: what is read, ignored, refused; rotary parameters in all spellings; real configs of the best-known models."""
 
+import math
+
 import pytest
 from small import BERT, LLAMA, build
 
 from cygnet.architectures.config import Config, activation
 from cygnet.architectures.spec import Activation, Mask, Placement, Rotary
+from cygnet.architectures.tokens import labels
+from cygnet.architectures.validate import check_numbers
 from cygnet.errors import UnsupportedModel
 
 
@@ -40,6 +44,22 @@ def test_bookkeeping_is_ignored(extra):
 def test_near_names_of_bookkeeping_are_not_ignored(extra):
     with pytest.raises(UnsupportedModel, match=next(iter(extra))):
         build({**LLAMA, **extra})
+
+
+@pytest.mark.parametrize("key", ["rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon"])
+@pytest.mark.parametrize("value", ["x", -1, math.nan, math.inf, True, [1e-5]])
+def test_what_a_norm_adds_is_a_number_of_at_least_0(key, value):
+    with pytest.raises(UnsupportedModel, match=f"{key} = .* is not a number of at least 0"):
+        check_numbers({**LLAMA, key: value}, "llama")
+    check_numbers({**LLAMA, key: 0}, "llama")
+
+
+def test_classes_have_names_of_their_own():
+    assert labels({"id2label": {"0": "a", "2": "c"}, "num_labels": 3}) == ("a", "LABEL_1", "c")
+    with pytest.raises(UnsupportedModel, match="two classes 'a'"):
+        labels({"id2label": {"0": "a", "1": "a", "2": "b"}})
+    with pytest.raises(UnsupportedModel, match="num_labels is 77"):
+        labels({"id2label": {"0": "a", "1": "b"}, "num_labels": 77})
 
 
 def test_quantised_checkpoints_of_other_tools_are_refused():

@@ -10,6 +10,7 @@ from cygnet.architectures.registry import resolve
 from cygnet.architectures.spec import Task
 from cygnet.architectures.weights import Source, bare_name
 from cygnet.errors import WeightsError
+from cygnet.formats.tensor import Tensor
 from cygnet.reference.model import ReferenceModel
 
 IDS = [1, 5, 3, 7]
@@ -65,6 +66,14 @@ def test_encoder_with_and_without_prefix_and_with_a_head():
     config = {**BERT, "architectures": ["BertForSequenceClassification"], "num_labels": 3}
     assert np.array_equal(logits(config, with_head, task=Task.ENCODER), want)
     assert logits(config, with_head).shape == (3,)
+
+
+def test_whole_numbers_are_no_weights():
+    stored = llama_tensors()
+    name = "model.layers.1.mlp.up_proj.weight"
+    stored[name] = Tensor(name, "I64", stored[name].shape, stored[name].raw)
+    with pytest.raises(WeightsError, match=f"wrong type \\(1\\): {name} holds I64"):
+        resolve(LLAMA, stored)
 
 
 def test_the_same_name_twice_is_refused():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from cygnet.architectures.spec import HeadSpec, Pool
-from cygnet.errors import ContextOverflow, FormatError, ModelClosed, OptionError, TokenizerError, UnsupportedModel, WeightsError
+from cygnet.errors import ContextOverflow, FormatError, ModelClosed, NumericError, OptionError, TokenizerError, UnsupportedModel, WeightsError
 from cygnet.formats.safetensors import write_safetensors
 from cygnet.models import text_model
 from cygnet.models.encoder import Encoder
@@ -272,3 +272,12 @@ def test_pooler(parts):
     assert [v.shape for v in model.pooled([[5], [6, 7]])] == [(8,), (8,)]
     with pytest.raises(OptionError, match="without tokens"):
         model.pooled([[5], []])
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_damaged_weights_give_no_vector(parts, wrong):
+    model = Encoder(parts())
+    model.engine.table[model.tokenizer.token_to_id("a"), 3] = wrong
+    assert np.isfinite(model.embed("b")).all()
+    with pytest.raises(NumericError, match="vectors are not all finite"):
+        model.embed(["b", "a"])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cygnet.architectures.spec import Pool
-from cygnet.errors import ContextOverflow, OptionError
+from cygnet.errors import ContextOverflow, NumericError, OptionError, UnsupportedModel
 from cygnet.models.classifier import CrossEncoder, SequenceClassifier
 from cygnet.models.heads import sigmoid, softmax
 from cygnet.models.masked_lm import MaskedLM
@@ -50,6 +50,17 @@ class TestSequenceClassifier:
         assert list(model.classify("a", "b").scores.values()) == pytest.approx(sorted(expected, reverse=True))
         with pytest.raises(OptionError, match="2 texts and 1 pairs"):
             model.classify(["a", "b"], ["c"])
+
+    def test_problems_that_are_not_known(self, parts):
+        with pytest.raises(UnsupportedModel, match="problem_type = 'zzz'"):
+            SequenceClassifier(parts(Pool.FIRST, self.LABELS, config={"problem_type": "zzz"}))
+
+    @pytest.mark.parametrize("wrong", [np.nan, np.inf])
+    def test_damaged_weights_give_no_label(self, parts, wrong):
+        model = SequenceClassifier(parts(Pool.FIRST, self.LABELS))
+        model.engine.head_weight[1, 2] = wrong
+        with pytest.raises(NumericError, match="logits are not all finite"):
+            model.classify("a")
 
     def test_truncation_is_told(self, parts):
         model = SequenceClassifier(parts(Pool.FIRST, self.LABELS, max_context=8))

@@ -66,11 +66,17 @@ def until_last_end(ids, tokens):
 
 def labels(config, default=2):
     """Names of a classifier's outputs, from id2label, or LABEL_0 ... for num_labels of them."""
-    names = config.get("id2label")
-    if names:
-        by_id = {int(key): str(value) for key, value in dict(names).items()}
-        return tuple(by_id.get(index, f"LABEL_{index}") for index in range(max(by_id) + 1))
-    return tuple(f"LABEL_{index}" for index in range(config.get("num_labels") or default))
+    names, count = config.get("id2label"), config.get("num_labels")
+    if not names:
+        return tuple(f"LABEL_{index}" for index in range(count or default))
+    by_id = {int(key): str(value) for key, value in dict(names).items()}
+    found = tuple(by_id.get(index, f"LABEL_{index}") for index in range(max(by_id) + 1))
+    if count is not None and count != len(found):
+        raise UnsupportedModel(f"config: num_labels is {count}, and id2label names {len(found)}: one of them is wrong")
+    twice = next((name for name in found if found.count(name) > 1), None)
+    if twice is not None:
+        raise UnsupportedModel(f"config: id2label names two classes {twice!r}, whose scores could not be told apart: give each a name of its own")
+    return found
 
 
 def _several(value):

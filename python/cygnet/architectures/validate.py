@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import re
+
 from cygnet.architectures.spec import Mixing, Placement, PositionTable, Rotary
 from cygnet.errors import UnsupportedModel
 
@@ -15,13 +18,18 @@ COUNTS = {
     **dict.fromkeys(("encoder_attention_heads", "decoder_attention_heads", "num_key_value_heads", "num_kv_heads"), MAX_HEADS),
 }
 
+EPSILON = re.compile(r"(.*_)?eps(ilon)?")
 
-def check_counts(config, name):
-    """Raise UnsupportedModel where a number of layers, experts or heads is no number, or out of all proportion."""
+
+def check_numbers(config, name):
+    """Raise UnsupportedModel where a number of layers, experts or heads, or what a norm adds to a variance, is no number or out of all proportion."""
     for key, most in COUNTS.items():
         value = config.get(key)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most):
             raise UnsupportedModel(f"config of {name}: {key} = {value!r} is not a number from 0 to {most}")
+    for key, value in config.items():
+        if EPSILON.fullmatch(str(key)) and value is not None and not (type(value) in (int, float) and 0 <= value < math.inf):
+            raise UnsupportedModel(f"config of {name}: {key} = {value!r} is not a number of at least 0")
 
 
 def check_spec(spec):

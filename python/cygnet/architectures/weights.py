@@ -32,6 +32,7 @@ WRAPPERS = ("module.", "_orig_mod.", "0.auto_model.", "auto_model.", "base_model
 OLD_NORM = re.compile(r"((?:.*\.)?(?:[^.]*_)?(?:layer_?norm|norm)_?\d*)\.(gamma|beta)", re.IGNORECASE)
 OLD_PARTS = {"gamma": "weight", "beta": "bias"}
 INDEX = re.compile(r"^(encoder|decoder)\.(\d+)\.")
+HOLDS_FRACTIONS = re.compile(r"(?!(I|U)\d|BOOL|C\d)")  # IQ4_NL and its kin are blocks of fractions
 EXPERT = re.compile(r"\.experts\.(\d+)\.")
 
 
@@ -166,7 +167,7 @@ def bind(spec, rows, source, ignored=()):
         Listing all missing, misshapen and unused tensors.
     """
     table = {row.ours: row for row in rows}
-    views, used, missing, misshapen = {}, set(), [], []
+    views, used, missing, misshapen, mistyped = {}, set(), [], [], []
     for name, shape in inventory(spec).items():
         module, part = _split(name)
         row, places = _row(table, module)
@@ -174,6 +175,9 @@ def bind(spec, rows, source, ignored=()):
             continue
         found = _find(row, part, places, source)
         used.update(found or ())
+        for key in found or ():
+            if not HOLDS_FRACTIONS.match(source[key].dtype):
+                mistyped.append(f"{source.stored_name[key]} holds {source[key].dtype}, numbers with a fraction are expected")
         if found is None:
             if part != "bias" or row.bias is not None:
                 missing.append(row.names(part)[0].format(**places, h=0))
@@ -184,8 +188,8 @@ def bind(spec, rows, source, ignored=()):
             misshapen.append(str(error))
     allowed = re.compile("|".join(f"(?:{pattern})" for pattern in (*IGNORED_TENSORS, *ignored)))
     unused = [source.stored_name[name] for name in source if name not in used and not allowed.fullmatch(name)]
-    if missing or misshapen or unused:
-        raise WeightsError(_complaint(spec.family, missing, misshapen, unused))
+    if missing or misshapen or mistyped or unused:
+        raise WeightsError(_complaint(spec.family, missing, misshapen, mistyped, unused))
     return views
 
 
@@ -230,10 +234,10 @@ def _find(row, part, places, source):
     return None if names else []
 
 
-def _complaint(family, missing, misshapen, unused):
+def _complaint(family, missing, misshapen, mistyped, unused):
     lines = [f"the tensors do not fit the {family} model:"]
     # One stored tensor may serve several of ours; it is named once.
-    for title, entries in (("missing", missing), ("wrong shape", misshapen), ("not used by the model", unused)):
+    for title, entries in (("missing", missing), ("wrong shape", misshapen), ("wrong type", mistyped), ("not used by the model", unused)):
         if entries:
             entries = list(dict.fromkeys(entries))
             lines.append(f"  {title} ({len(entries)}): " + "; ".join(entries))

@@ -14,7 +14,7 @@ from math import exp
 import numpy as np
 
 from cygnet._core._rows import gather_logprobs
-from cygnet.errors import ContextOverflow, OptionError
+from cygnet.errors import ContextOverflow, NumericError, OptionError
 from cygnet.generation.engine_protocol import Engine, Source
 from cygnet.generation.engine_protocol import Sequence as EngineSequence
 from cygnet.generation.prefix_cache import PrefixCache
@@ -99,6 +99,8 @@ class ScoreTask:
         if len(rows):
             part = slice(self._read - self._first, self._read - self._first + len(rows))
             gather_logprobs(rows, self._targets[part], self._logprobs[part])
+            if np.isnan(self._logprobs[part]).any():
+                raise NumericError("the model's logits are not numbers: its weights or settings are damaged")
         self._read += self._planned
 
     def blocks_wanted(self, engine: Engine) -> int:

@@ -8,10 +8,13 @@ from typing import Any, NamedTuple, overload
 
 import numpy as np
 
-from cygnet.errors import OptionError
+from cygnet.errors import OptionError, UnsupportedModel
 from cygnet.models.aliases import Float32, Text
-from cygnet.models.base import as_batch, is_single
+from cygnet.models.base import Parts, as_batch, is_single
 from cygnet.models.heads import HeadModel, sigmoid, softmax
+
+
+PROBLEMS = ("single_label_classification", "multi_label_classification", "regression")
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,11 @@ class Ranked(NamedTuple):
 class SequenceClassifier(HeadModel):
     """A Transformer that gives each text one label or several.
 
+    Raises
+    ------
+    UnsupportedModel
+        The config's problem_type is not known.
+
     Examples
     --------
     >>> import cygnet
@@ -54,6 +62,12 @@ class SequenceClassifier(HeadModel):
     >>> model.classify("What a lovely day").label            # doctest: +SKIP
     'POSITIVE'
     """
+
+    def __init__(self, parts: Parts, max_length: int | None = None):
+        super().__init__(parts, max_length)
+        problem = self.config.get("problem_type")
+        if problem is not None and problem not in PROBLEMS:
+            raise UnsupportedModel(f"config: problem_type = {problem!r} is not known (known: {', '.join(PROBLEMS)})")
 
     @overload
     def classify(self, texts: Text, pairs: Text | None = ..., *, truncate: bool = ...) -> Classification: ...

@@ -18,7 +18,7 @@ from cygnet.models.aliases import Float32, Ids, Text
 from cygnet.models.base import Parts, as_batch, is_ids, is_single, logger
 from cygnet.models.pooling import MODES, normalize, pool
 from cygnet.models.sentence import SentenceSettings, read_sentence_settings
-from cygnet.models.text_model import TextModel, split_rows
+from cygnet.models.text_model import TextModel, numbers, split_rows
 
 # Texts taken from an iterator at a time: enough to sort by length, few enough to stream.
 WINDOW = 1024
@@ -191,7 +191,7 @@ class Encoder(TextModel):
     def _vectors(self, rows, modes, skip: int, unit: bool):
         pooled = self.run(rows, lambda indices, hidden, offsets: pool(hidden, offsets, modes, [skip] * len(indices)))
         empty = np.zeros(self.spec.hidden_size * len(modes), np.float32)
-        vectors = self._stepped(np.stack([empty if vector is None else vector for vector in pooled]))
+        vectors = numbers(self._stepped(np.stack([empty if vector is None else vector for vector in pooled])), "vectors")
         return normalize(vectors) if unit else vectors
 
     def _stepped(self, vectors):

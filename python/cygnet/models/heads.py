@@ -11,7 +11,7 @@ from cygnet.architectures.spec import Pool
 from cygnet.errors import OptionError
 from cygnet.models.aliases import Float32, Ids
 from cygnet.models.base import is_ids
-from cygnet.models.text_model import TextModel, split_rows
+from cygnet.models.text_model import TextModel, numbers, split_rows
 
 
 class HeadModel(TextModel):
@@ -40,7 +40,7 @@ class HeadModel(TextModel):
             raise OptionError(f"text {empty} has no tokens: there is nothing to classify")
 
         def finish(_, hidden, offsets):
-            outputs = self.engine.head(hidden, offsets)
+            outputs = numbers(self.engine.head(hidden, offsets), "logits")
             return split_rows(outputs, offsets) if self.per_token else list(outputs)
 
         return self.run(rows, finish, type_ids if self._has_types else None)

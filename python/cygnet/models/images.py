@@ -16,6 +16,7 @@ from cygnet.models.base import Model
 from cygnet.models.classifier import Classification
 from cygnet.models.heads import softmax
 from cygnet.models.pooling import normalize
+from cygnet.models.text_model import numbers
 
 # Images of one forward pass.
 BATCH_IMAGES = 16
@@ -118,7 +119,7 @@ class ImageClassifier(ImageModel):
 
     def forward(self, images: Iterable[Image]) -> list[Float32]:
         """Logits (labels,) float32 of each image of a list."""
-        return self._run(images, lambda hidden, offsets: list(self.engine.head(hidden, offsets)))
+        return self._run(images, lambda hidden, offsets: list(numbers(self.engine.head(hidden, offsets), "logits")))
 
 
 class ImageEncoder(ImageModel):

@@ -10,6 +10,7 @@ import numpy as np
 from cygnet.errors import OptionError
 from cygnet.models.base import as_batch, is_single
 from cygnet.models.heads import HeadModel, softmax
+from cygnet.models.text_model import numbers
 
 
 class Fill(NamedTuple):
@@ -79,7 +80,7 @@ class MaskedLM(HeadModel):
             places = [np.flatnonzero(np.array(rows[i]) == mask) + offset for i, offset in zip(indices, offsets[:-1], strict=True)]
             chosen = np.concatenate(places)
             ends = np.cumsum([0, *map(len, places)])
-            outputs = self.engine.head(np.ascontiguousarray(hidden[chosen]), np.arange(len(chosen) + 1))
+            outputs = numbers(self.engine.head(np.ascontiguousarray(hidden[chosen]), np.arange(len(chosen) + 1)), "logits")
             return [outputs[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
 
         return self.run(rows, finish)

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from cygnet.errors import ContextOverflow, OptionError
+from cygnet.errors import ContextOverflow, NumericError, OptionError
 from cygnet.models.aliases import Float32, Text
 from cygnet.models.base import Model, Parts, as_batch, is_ids, is_single, token_batches
 
@@ -125,3 +125,10 @@ class TextModel(Model):
 def split_rows(hidden, offsets) -> list[np.ndarray]:
     """The rows of each sequence, copied so that no result keeps a whole batch alive."""
     return [hidden[a:b].copy() for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+
+
+def numbers(values: np.ndarray, what: str) -> np.ndarray:
+    """The values as they are; NumericError where one of them is no finite number."""
+    if not np.isfinite(values).all():
+        raise NumericError(f"the model's {what} are not all finite numbers: its weights or settings are damaged")
+    return values
