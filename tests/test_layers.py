@@ -18,7 +18,7 @@ ALLOWED = {
     "reference": {"errors", "architectures"},
     "functional": {"errors", "reference", "architectures"},
     "architectures": {"errors", "files", "formats", "reference"},
-    "tokenizers": {"errors", "files", "cpu_count", "formats"},
+    "tokenizers": {"errors", "files", "cpu_count", "formats", "hub"},
     "packing": {"errors", "architectures", "reference"},
     "position_tables": {"errors", "architectures", "reference"},
     "engine_sides": {"errors", "architectures", "packing", "position_tables"},

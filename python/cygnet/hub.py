@@ -309,7 +309,7 @@ def _not_found(text, match):
     """The error that tells where was looked and what could be meant."""
     if text.startswith(PACKAGE_PREFIX):
         name = text.removeprefix(PACKAGE_PREFIX).partition("/")[0]
-        looked, get = f"no package {name!r} is installed", f"pip install {name}; " if name else ""
+        looked, get = f"no package {name!r} is installed", ""
     else:
         looked = "it is no file or folder"
         if _model_folders():
@@ -317,7 +317,7 @@ def _not_found(text, match):
         get = ""
         if match:
             looked += f", and not in the Hugging Face cache ({_cache_folder()})"
-            get = "allow the download if it is on the Hugging Face hub; " if "/" in text else ""
+            get = "if it is on the Hugging Face hub, cygnet.load(..., allow_download=True) fetches it; " if "/" in text else ""
     known = [entry.name for entry in list_models()]
     similar = difflib.get_close_matches(text, known, cutoff=0.5)
     here = f"similar: {', '.join(similar)}; " if similar else f"on this machine: {', '.join(known[:5])}; " if known else ""

@@ -48,7 +48,7 @@ class CausalLM:
         out = []
         for prompt in prompts:
             words = self._words(prompt)
-            detail = [TokenLogprob(i, -0.5, ((i, -0.5),)) for i in range(len(words))] if logprobs is not None else None
+            detail = [TokenLogprob(i, -0.5, ((i, -0.5),), f"t{i}", (f"t{i}",)) for i in range(len(words))] if logprobs is not None else None
             out.append(Generation(list(range(len(words))), "".join(words), "stop", Usage(3, len(words)), detail))
         return out
 

@@ -79,6 +79,21 @@ def test_commands(talk, tmp_path):
     assert contents(talk("a", "/clear", system="S")[0]) == ["S"]
 
 
+def test_every_command_answers(talk, tmp_path):
+    _, out, _ = talk("/foo", "/undo", "/retry", "/save", "/clear", "/system Be brief", "a", f"/save {tmp_path / 'x'}", "/undo")
+    for line in (
+        "There is no command /foo; /help lists them.",
+        "There is no message yet.",
+        "/save needs the name of a file.",
+        "The conversation begins anew.",
+        "The conversation begins anew with this system message.",
+        f"3 messages written to {tmp_path / 'x'}",
+        "Taken back: a",
+    ):
+        assert line in out.splitlines()
+    assert "/retry" not in out
+
+
 def test_a_message_that_cannot_be_answered_is_not_kept(talk, tmp_path):
     conversation, _, err = talk("too long", f"/save {tmp_path}", "a")
     assert contents(conversation) == ["a", " a"]

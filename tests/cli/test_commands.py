@@ -13,7 +13,8 @@ from cygnet.models.token_classifier import Entity
 
 
 class SequenceClassifier:
-    def classify(self, texts):
+    def classify(self, texts, pairs=None):
+        self.pairs = pairs
         return [Classification("good", 0.75, {"good": 0.75, "bad": 0.25}) for _ in texts]
 
 
@@ -70,6 +71,17 @@ def test_output(run, model, kind, arguments, plain, field, value):
     command, *rest = arguments
     assert run(command, "-m", "m", *rest) == (0, plain, "")
     assert json.loads(run(command, "-m", "m", "--json", *rest)[1].splitlines()[0])[field] == value
+
+
+def test_pairs_of_texts(run, model, tmp_path):
+    instance = model(SequenceClassifier)
+    assert run("classify", "-m", "m", "--pair", "He rests", "a", "b")[1] == "good\t0.7500\ta\tHe rests\ngood\t0.7500\tb\tHe rests\n"
+    assert instance.pairs == ["He rests", "He rests"]
+    assert run("classify", "-m", "m", "--pairs", stdin="a\tb\nc\td\n")[1].splitlines()[1] == "good\t0.7500\tc\td"
+    (tmp_path / "pairs.jsonl").write_text('["a", "b"]\n')
+    assert json.loads(run("classify", "-m", "m", "--pairs", "--json", "-f", str(tmp_path / "pairs.jsonl"))[1])["pair"] == "b"
+    assert "line 2: two texts with a tab between" in run("classify", "-m", "m", "--pairs", stdin="a\tb\nc\n")[2]
+    assert "choose one" in run("classify", "-m", "m", "--pairs", "--pair", "x", "a")[2]
 
 
 def test_two_masks(run, model):

@@ -33,6 +33,31 @@ def test_standard_input_and_file(run, model, tmp_path):
     assert run("generate", "-m", "m", "--file", str(tmp_path / "prompt"))[1] == " y x\n"
 
 
+def test_penalties_forms_and_cutting_reach_the_model(run, model, tmp_path):
+    instance = model()
+    (tmp_path / "schema.json").write_text('{"type": "object"}')
+    (tmp_path / "grammar").write_text('start: "a"')
+    run("generate", "-m", "m", "--presence-penalty", "0.5", "--frequency-penalty", "1", "--json-schema", str(tmp_path / "schema.json"), "a")
+    run("generate", "-m", "m", "--json-schema", "true", "--speculation", "prompt-lookup", "--truncate", "a")
+    run("generate", "-m", "m", "--grammar", str(tmp_path / "grammar"), "a")
+    run("generate", "-m", "m", "--regex", "[a-z]+", "a")
+    assert [options for _, _, options in instance.calls] == [
+        {"presence_penalty": 0.5, "frequency_penalty": 1.0, "json_schema": {"type": "object"}},
+        {"json_schema": True, "speculation": "prompt-lookup", "truncate": True},
+        {"grammar": 'start: "a"'},
+        {"regex": "[a-z]+"},
+    ]
+    assert "no JSON" in run("generate", "-m", "m", "--json-schema", "{", "a")[2]
+    assert "--logprobs needs --json" in run("generate", "-m", "m", "--logprobs", "1", "a")[2]
+
+
+def test_several_prompts_are_told_apart(run, model):
+    instance = model()
+    assert run("generate", "-m", "m", "a b", "c d")[1] == "==> a b <==\n b a\n\n==> c d <==\n d c\n"
+    assert run("generate", "-m", "m", "--num-return-sequences", "2", "a b")[1] == "==> a b <==\n b a\n"
+    assert instance.calls[-1][2] == {"num_return_sequences": 2}
+
+
 def test_echo_and_several_prompts(run, model):
     model()
     assert run("generate", "-m", "m", "--echo", "a b", "c d")[1] == "a b b a\nc d d c\n"
@@ -44,7 +69,7 @@ def test_json(run, model):
     first, second = map(json.loads, out.splitlines())
     assert first["text"] == " é a" and "é" in out
     assert first["usage"] == {"prompt_tokens": 3, "completion_tokens": 2, "cached_tokens": 0}
-    assert first["logprobs"][0] == {"id": 0, "logprob": -0.5, "top": [[0, -0.5]]}
+    assert first["logprobs"][0] == {"id": 0, "token": "t0", "logprob": -0.5, "top": [{"id": 0, "token": "t0", "logprob": -0.5}]}
     assert second["prompt"] == "c" and second["finish_reason"] == "stop"
 
 

@@ -17,6 +17,8 @@ def test_info_of_a_model(run, conformance):
     status, out, _ = run("info", "--json", "--model", str(conformance / "models" / "llama-b"))
     assert status == 0
     facts = json.loads(out)["model"]
+    assert facts["parameters"] > 1000 and facts["format"] == "safetensors" and facts["weights"][0].endswith("%")
+    assert facts["tokenizer"] == "none"
     assert (facts["family"], facts["task"]) == ("llama", "causal-lm") and facts["kv_heads"] < facts["heads"]
 
 

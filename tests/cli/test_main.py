@@ -36,6 +36,7 @@ def test_version(run):
     "arguments, message",
     [
         (["generat"], "cygnet: no command is called 'generat' (did you mean generate?); see cygnet --help\n"),
+        (["--threads", "2", "generate"], "cygnet: the first argument is a command, and --threads is an option; see cygnet --help\n"),
         (["xyzzy"], "cygnet: no command is called 'xyzzy'; see cygnet --help\n"),
         (["generate", "--temprature", "1", "x"], "cygnet generate: unrecognized arguments: --temprature"),
         (["generate", "--top-k", "many"], "cygnet generate: argument --top-k: invalid int value: 'many'"),
@@ -44,7 +45,7 @@ def test_version(run):
         (["generate", "--model", "no/such-model", "x"], "cygnet generate: no model 'no/such-model'"),
         (["generate", "--model", "pkg:no-such-package", "x"], "cygnet generate: no model 'pkg:no-such-package'"),
         (["generate", "--model", ".", "x"], "cygnet generate: .: no weights"),
-        (["generate", "--file", "no-such-file"], "cygnet generate: [Errno 2] No such file or directory: 'no-such-file'"),
+        (["generate", "--file", "no-such-file"], "cygnet generate: no-such-file: No such file or directory"),
         (["generate", "--file", "a", "b"], "cygnet generate: texts and --file exclude each other"),
         (["embed", "-o", "x.csv", "a"], "cygnet embed: --output x.csv: a name that ends in .npy or .jsonl is wanted"),
         (["tokenize", "--model", "no/such-model", "x"], "cygnet tokenize: no model 'no/such-model'"),
@@ -66,7 +67,7 @@ def test_unreadable_text(run, model):
 def test_wrong_kind_of_model(run, model):
     instance = model(model.CausalLM)
     status, _, err = run("embed", "--model", "m", "a")
-    assert (status, err) == (2, "cygnet embed: m is a CausalLM; this command needs a Encoder\n")
+    assert (status, err) == (2, "cygnet embed: m is of the kind CausalLM; this command needs Encoder\n")
     assert instance.closed
 
 
@@ -101,6 +102,9 @@ def test_model_options_reach_load(run, model):
     instance = model()
     run("generate", "-m", "m", "--weights", "int8", "-t", "3", "--max-context", "64", "a")
     assert instance.state.loaded == ("m", {"weights": "int8", "threads": 3, "max_context": 64})
+    run("generate", "-m", "m", "--task", "causal-lm", "--draft", "small", "a")
+    assert instance.state.loaded[1] == {"weights": "auto", "threads": None, "max_context": None, "task": "causal-lm", "draft": "small"}
+    assert instance.calls[-1][2] == {"speculation": "draft-model"}
 
 
 def test_ctrl_c(run, model, monkeypatch):

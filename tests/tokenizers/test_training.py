@@ -54,6 +54,13 @@ def test_explained_steps_lead_to_the_tokens():
     assert "un + happ + iness" in tokenizer.explain("unhappiness")
 
 
+def test_long_words_are_not_explained_step_by_step():
+    tokenizer = train_bpe(["un un"], vocab_size=300)
+    (word,) = explain(tokenizer, "un" * 5000)
+    assert word.tokens == ["un"] * 5000 and not word.steps and word.ids == tokenizer.encode("un" * 5000).ids
+    assert len(tokenizer.explain("un" * 5000)) < 100_000 and "merges are not shown" in tokenizer.explain("un" * 5000)
+
+
 def test_only_merges_can_be_explained():
     document = {"model": {"type": "WordLevel", "vocab": {"a": 0}, "unk_token": "a"}}
     with pytest.raises(TokenizerError, match="WordLevel"):

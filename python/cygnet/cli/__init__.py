@@ -47,7 +47,9 @@ def main(argv: list[str] | None = None) -> int:
         return 130
     except MemoryError:
         return _fail(argv, "out of memory")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        return _fail(argv, f"{error.filename}: {error.strerror}" if error.filename is not None else str(error))
+    except UnicodeDecodeError as error:
         return _fail(argv, str(error))
 
 
@@ -61,6 +63,8 @@ def _run(argv: list[str]) -> int:
         print(f"cygnet {__version__}")
         return 0
     name = argv[0]
+    if name.startswith("-"):
+        return _fail([], f"the first argument is a command, and {name} is an option; see cygnet --help")
     if name not in COMMANDS:
         return _fail([], f"no command is called {name!r}{_near(name)}; see cygnet --help")
     from cygnet.cli.parser import Parser

@@ -9,7 +9,7 @@ from cygnet.cli.parser import Parser, add_input_options, add_json_option, add_mo
 
 
 def configure(parser: Parser) -> None:
-    parser.add_argument("question", help="the question")
+    parser.add_argument("question", metavar="QUESTION", help="the question")
     add_input_options(parser, "CONTEXT")
     add_model_options(parser)
     add_json_option(parser)

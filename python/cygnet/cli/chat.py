@@ -10,7 +10,15 @@ import sys
 from cygnet.cli.inputs import whole_texts
 from cygnet.cli.model import open_model
 from cygnet.cli.output import print_json
-from cygnet.cli.parser import Parser, add_generation_options, add_input_options, add_json_option, add_model_options, generation_options
+from cygnet.cli.parser import (
+    Parser,
+    add_decoder_options,
+    add_generation_options,
+    add_input_options,
+    add_json_option,
+    add_model_options,
+    generation_options,
+)
 from cygnet.errors import CygnetError
 
 HELP = """\
@@ -24,10 +32,14 @@ HELP = """\
 A line that ends in a backslash goes on in the next one. Ctrl-C stops an answer."""
 
 
+NOTHING = "There is no message yet."
+
+
 def configure(parser: Parser) -> None:
     add_input_options(parser, "MESSAGE")
     add_model_options(parser)
     add_generation_options(parser)
+    add_decoder_options(parser)
     add_json_option(parser)
     parser.add_argument("--system", metavar="TEXT", help="system message")
 
@@ -141,19 +153,29 @@ def _command(conversation: Conversation, text: str) -> bool:
     name, _, rest = text[1:].strip().partition(" ")
     if name in ("quit", "exit"):
         return False
-    if name == "system":
-        conversation.system = rest.strip() or None
+    rest = rest.strip()
+    if name == "help":
+        print(HELP)
+    elif name == "system":
+        conversation.system = rest or None
         conversation.clear()
+        print("The conversation begins anew" + (" with this system message." if rest else " without a system message."))
     elif name == "clear":
         conversation.clear()
+        print("The conversation begins anew.")
     elif name == "undo":
-        conversation.undo()
+        last = conversation.undo()
+        print(NOTHING if last is None else f"Taken back: {last}")
     elif name == "retry":
         last = conversation.undo()
-        if last is not None:
+        if last is None:
+            print(NOTHING)
+        else:
             conversation.say(last)
-    elif name == "save" and rest.strip():
-        conversation.save(rest.strip())
+    elif name == "save":
+        if rest:
+            conversation.save(rest)
+        print(f"{len(conversation.messages)} messages written to {rest}" if rest else "/save needs the name of a file.")
     else:
-        print(HELP)
+        print(f"There is no command /{name}; /help lists them.")
     return True

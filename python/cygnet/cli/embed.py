@@ -7,8 +7,8 @@ import sys
 
 from cygnet.cli.inputs import line_texts
 from cygnet.cli.model import open_model
-from cygnet.cli.output import Progress
 from cygnet.cli.parser import Parser, add_line_options, add_model_options
+from cygnet.cli.progress import Progress
 from cygnet.errors import OptionError
 
 # Texts embedded between two writes.
@@ -36,7 +36,7 @@ def run(args) -> None:
     cut = 0
     writer = _NpyWriter(args.output) if (args.output or "").endswith(".npy") else _JsonWriter(args.output)
     done = 0
-    with writer:
+    with writer, progress:
         for texts in _blocks(line_texts(args)):
             options = {"prompt": args.prompt, "prompt_name": args.prompt_name, "pooling": args.pooling, "normalize": args.normalize}
             found = model.embed(texts, truncate=not args.no_truncate, report=True, progress=lambda n, done=done: progress(done + n), **options)
@@ -44,7 +44,6 @@ def run(args) -> None:
             cut += len(found.truncated)
             done += len(texts)
         writer.finish(model.dimension)
-    progress.finish()
     if cut:
         sys.stderr.write(f"cygnet embed: {cut} of {done} texts were cut to {model.max_length} tokens\n")
 

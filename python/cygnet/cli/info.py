@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from cygnet.cli.output import print_json
 from cygnet.cli.parser import Parser, add_json_option
 
@@ -26,6 +28,7 @@ def run(args) -> None:
 def _print(facts: dict, indent: str = "") -> None:
     width = max(map(len, facts))
     for name, value in facts.items():
+        value = "not set" if value is None else value
         if isinstance(value, dict):
             print(f"{indent}{name}:")
             _print(value, indent + "  ")
@@ -35,6 +38,7 @@ def _print(facts: dict, indent: str = "") -> None:
 
 def _model_facts(source: str) -> dict:
     from cygnet.architectures.registry import load_spec
+    from cygnet.formats import open_weights
     from cygnet.hub import resolve
 
     path = resolve(source)
@@ -54,4 +58,30 @@ def _model_facts(source: str) -> dict:
     if stack.layers:
         attention = stack.layers[0].attention
         facts |= {"heads": attention.heads, "kv_heads": attention.kv_heads, "head_dim": attention.head_dim}
-    return facts
+    with open_weights(path) as weights:
+        facts |= _weight_facts(weights)
+    return facts | _tokenizer_facts(path)
+
+
+def _weight_facts(weights) -> dict:
+    """Number of parameters, bytes, and the share of each stored type in them."""
+    types: dict[str, int] = {}
+    for tensor in weights.values():
+        types[tensor.dtype] = types.get(tensor.dtype, 0) + tensor.nbytes
+    total = sum(types.values())
+    shares = sorted(types.items(), key=lambda item: -item[1])
+    return {
+        "format": weights.kind,
+        "parameters": sum(prod(tensor.shape) for tensor in weights.values()),
+        "megabytes": round(total / 1e6, 1),
+        "weights": [f"{name} {100 * share / max(total, 1):.0f}%" for name, share in shares],
+    }
+
+
+def _tokenizer_facts(path) -> dict:
+    from cygnet.models.load import load_tokenizer
+
+    tokenizer = load_tokenizer(path)
+    if tokenizer is None:
+        return {"tokenizer": "none"}
+    return {"tokenizer": repr(tokenizer), "chat_template": "yes" if tokenizer.chat_template else "no"}

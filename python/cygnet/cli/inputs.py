@@ -33,6 +33,39 @@ def line_texts(args) -> Iterator[str]:
             yield _from_json(text, args.field, number, args.file) if as_json else text
 
 
+def line_pairs(args) -> list[tuple[str, str]]:
+    """The texts of `line_texts` as pairs: two texts a line with a tab between; of JSON lines, arrays of two texts.
+
+    Raises
+    ------
+    FormatError
+        A line holds no two texts.
+    """
+    as_json = args.jsonl or (args.file or "").endswith((".jsonl", ".ndjson"))
+    if args.texts or not as_json:
+        return [_pair(text.split("\t"), number) for number, text in enumerate(line_texts(args), 1)]
+    with _open(args.file) as file:
+        return [_pair(_json_value(_decode(line, args.file), number, args.file), number) for number, line in enumerate(file, 1)]
+
+
+def read_whole(name: str) -> str:
+    """The text of a file that an option names."""
+    with _open(name) as file:
+        return _decode(file.read(), name)
+
+
+def read_schema(given: str):
+    """A JSON schema: the text itself where it is JSON, else the content of the file of that name."""
+    text = given if given.strip() == "true" or given.lstrip().startswith("{") else read_whole(given)
+    return _json_value(text, 1, "the JSON schema")
+
+
+def _pair(texts, number: int) -> tuple[str, str]:
+    if not isinstance(texts, list) or len(texts) != 2 or not all(isinstance(text, str) for text in texts):
+        raise FormatError(f"line {number}: two texts with a tab between are wanted (as JSON: an array of two texts), not {texts!r:.60}")
+    return texts[0], texts[1]
+
+
 def _open(name: str | None):
     if name is None or name == "-":
         if name is None and sys.stdin.isatty():
@@ -50,10 +83,7 @@ def _decode(raw: bytes, name: str | None) -> str:
 
 def _from_json(line: str, field: str, number: int, name: str | None) -> str:
     where = f"{name or 'standard input'}, line {number}"
-    try:
-        value = json.loads(line)
-    except ValueError as error:
-        raise FormatError(f"{where}: no JSON: {error}") from None
+    value = _json_value(line, number, name)
     if isinstance(value, dict):
         if field not in value:
             raise FormatError(f"{where}: no field {field!r}; name it with --field")
@@ -61,3 +91,10 @@ def _from_json(line: str, field: str, number: int, name: str | None) -> str:
     if not isinstance(value, str):
         raise FormatError(f"{where}: a text is wanted, not {value!r:.40}")
     return value
+
+
+def _json_value(line: str, number: int, name: str | None):
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise FormatError(f"{name or 'standard input'}, line {number}: no JSON: {error}") from None

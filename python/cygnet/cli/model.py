@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cygnet.cli.progress import Waiting
 from cygnet.errors import ModelNotFound, OptionError
 
 # A public package that carries a small model for each kind of work, for those who have none.
@@ -28,11 +29,13 @@ def open_model(args, *kinds: str):
     from cygnet.models.load import load
 
     source = args.model or fitting_model(kinds)
-    model = load(source, weights=args.weights, threads=args.threads, max_context=args.max_context)
+    given = {name: value for name in ("task", "draft") if (value := getattr(args, name, None)) is not None}
+    with Waiting(f"loading {source}"):
+        model = load(source, weights=args.weights, threads=args.threads, max_context=args.max_context, **given)
     if type(model).__name__ not in kinds:
         name = type(model).__name__
         model.close()
-        raise OptionError(f"{source} is a {name}; this command needs a {' or '.join(kinds)}")
+        raise OptionError(f"{source} is of the kind {name}; this command needs {' or '.join(kinds)}")
     return model
 
 

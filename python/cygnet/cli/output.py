@@ -1,10 +1,9 @@
-"""What commands print: JSON lines, tables, bar charts, and a progress bar on terminals."""
+"""What commands print: JSON lines, tables, bar charts."""
 
 from __future__ import annotations
 
 import json
 import sys
-import time
 
 
 def print_json(value) -> None:
@@ -43,35 +42,3 @@ def _can_print(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-class Progress:
-    """Count and rate of finished items on standard error, a few times a second; nothing where that is no terminal."""
-
-    INTERVAL = 0.2
-
-    def __init__(self, what: str, total: int | None = None):
-        self.what, self.total = what, total
-        self.shown = sys.stderr.isatty()
-        self.start = self.last = time.monotonic()
-
-    def __call__(self, done: int) -> None:
-        now = time.monotonic()
-        if self.shown and (now - self.last > self.INTERVAL or done == self.total):
-            self.last = now
-            sys.stderr.write(
-                f"\r\x1b[K{self._bar(done)}{done}{f'/{self.total}' if self.total else ''} {self.what}, {done / max(now - self.start, 1e-9):.0f}/s"
-            )
-            sys.stderr.flush()
-
-    def _bar(self, done: int) -> str:
-        if not self.total:
-            return ""
-        filled = 30 * done // self.total
-        return "[" + "#" * filled + " " * (30 - filled) + "] "
-
-    def finish(self) -> None:
-        """Takes the bar away."""
-        if self.shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()

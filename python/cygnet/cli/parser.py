@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+TASKS = "causal-lm, seq2seq, encoder, sequence-classification, token-classification, question-answering, masked-lm ..."
 WEIGHTS = ("auto", "float32", "bfloat16", "float16", "int8", "int4")
 
 
@@ -26,6 +27,7 @@ def add_model_options(parser: Parser) -> None:
     group.add_argument("--weights", choices=WEIGHTS, default="auto", help="how weights are held in memory (auto: as the file has them)")
     group.add_argument("-t", "--threads", type=int, metavar="N", help="number of threads (default: what the process may use)")
     group.add_argument("--max-context", type=int, metavar="N", help="longest sequence in tokens")
+    group.add_argument("--task", metavar="TASK", help=f"load the model for another task than its config names: {TASKS}")
 
 
 def add_generation_options(parser: Parser) -> None:
@@ -36,20 +38,50 @@ def add_generation_options(parser: Parser) -> None:
     group.add_argument("--top-p", type=float, metavar="P", help="sample from the likeliest tokens that together have probability P")
     group.add_argument("--min-p", type=float, metavar="P", help="leave out tokens below P times the likeliest one's probability")
     group.add_argument("--repetition-penalty", type=float, metavar="R", help="above 1 makes tokens that occurred less likely")
+    group.add_argument("--presence-penalty", type=float, metavar="A", help="taken from the logits of tokens that the answer holds")
+    group.add_argument("--frequency-penalty", type=float, metavar="B", help="the same for each time that the answer holds them")
     group.add_argument("--seed", type=int, metavar="S", help="the same seed gives the same text")
     group.add_argument("--num-beams", type=int, metavar="B", help="beam search with B beams")
     group.add_argument("--stop", action="append", metavar="TEXT", help="end before this text; may be given several times")
 
 
+def add_decoder_options(parser: Parser) -> None:
+    """What only models that continue a prompt are asked for: the form of an answer, a draft model, a prompt that is too long."""
+    group = parser.add_argument_group("form of the answer (extra: structured)")
+    group.add_argument("--json-schema", metavar="SCHEMA", help="a file with a JSON schema, the schema itself, or true for any JSON")
+    group.add_argument("--regex", metavar="PATTERN", help="a regular expression that the whole answer matches")
+    group.add_argument("--grammar", metavar="FILE", help="a file with a Lark grammar")
+    group = parser.add_argument_group("speculation (the same answer in fewer passes where guesses come true)")
+    group.add_argument("--draft", metavar="SOURCE", help="a smaller model with the same vocabulary, which guesses")
+    group.add_argument("--speculation", choices=("prompt-lookup", "draft-model"), help="where guesses come from (default: --draft, if given)")
+    parser.add_argument("--truncate", action="store_true", help="cut the front of a prompt that is too long for the model")
+
+
+_OPTIONS = (
+    "max_new_tokens temperature top_k top_p min_p repetition_penalty presence_penalty frequency_penalty seed num_beams stop num_return_sequences "
+    "regex speculation"
+).split()
+
+
 def generation_options(args) -> dict:
     """The generation options that were given."""
-    names = ("max_new_tokens", "temperature", "top_k", "top_p", "min_p", "repetition_penalty", "seed", "num_beams", "stop")
-    return {name: value for name in names if (value := getattr(args, name)) is not None}
+    from cygnet.cli.inputs import read_schema, read_whole
+
+    given = {name: value for name in _OPTIONS if (value := getattr(args, name, None)) is not None}
+    if getattr(args, "json_schema", None) is not None:
+        given["json_schema"] = read_schema(args.json_schema)
+    if getattr(args, "grammar", None) is not None:
+        given["grammar"] = read_whole(args.grammar)
+    if getattr(args, "draft", None) is not None:
+        given.setdefault("speculation", "draft-model")
+    if getattr(args, "truncate", False):
+        given["truncate"] = True
+    return given
 
 
 def add_input_options(parser: Parser, what: str = "TEXT") -> None:
     group = parser.add_argument_group("input")
-    group.add_argument("texts", nargs="*", metavar=what, help="the text; without any, standard input is read")
+    group.add_argument("texts", nargs="*", metavar=what, help="the text, in quotes if it has several words; without any, standard input is read")
     group.add_argument("-f", "--file", metavar="FILE", help="read from a file instead; - is standard input")
 
 

@@ -9,7 +9,7 @@ from cygnet.cli.parser import Parser, add_json_option, add_line_options, add_mod
 
 
 def configure(parser: Parser) -> None:
-    parser.add_argument("query", help="the query")
+    parser.add_argument("query", metavar="QUERY", help="the query")
     add_line_options(parser)
     add_model_options(parser)
     add_json_option(parser)

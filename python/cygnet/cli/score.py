@@ -6,20 +6,24 @@ from cygnet.cli.inputs import whole_texts
 from cygnet.cli.model import open_model
 from cygnet.cli.output import print_json, print_table
 from cygnet.cli.parser import Parser, add_input_options, add_json_option, add_model_options
+from cygnet.cli.progress import Waiting
 
 
 def configure(parser: Parser) -> None:
     add_input_options(parser)
     add_model_options(parser)
     add_json_option(parser)
+    parser.add_argument("--stride", type=int, metavar="N", help="score a text beyond the context in windows that start N tokens apart")
     parser.add_argument("--tokens", action="store_true", help="print every token with its log-probability")
 
 
 def run(args) -> None:
     texts = whole_texts(args)
     model = open_model(args, "CausalLM")
+    window = {} if args.stride is None else {"stride": args.stride}
     for text in texts:
-        score = model.score(text)
+        with Waiting("scoring"):
+            score = model.score(text, **window)
         ids = model.encode_text(text)
         pieces = [model.tokenizer.id_to_token(token) for token in ids[len(ids) - len(score.logprobs) :]]
         if args.json:

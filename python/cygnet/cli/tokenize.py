@@ -38,10 +38,9 @@ def run(args) -> None:
 
 def _tokenizer(source: str | None):
     from cygnet.cli.model import fitting_model
-    from cygnet.hub import resolve
     from cygnet.tokenizers import Tokenizer
 
-    tokenizer = Tokenizer.from_pretrained(resolve(source or fitting_model(("CausalLM",))))
+    tokenizer = Tokenizer.from_pretrained(source or fitting_model(("CausalLM",)))
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer

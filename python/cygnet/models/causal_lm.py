@@ -247,7 +247,7 @@ class CausalLM(GenerativeModel):
         if room is not None and len(ids) > room:
             if not truncate:
                 room_needed = f"the model's context of {self.max_context} must hold it and a new one"
-                raise ContextOverflow(f"the prompt has {len(ids)} tokens and {room_needed}: shorten it, or allow truncation")
+                raise ContextOverflow(f"the prompt has {len(ids)} tokens and {room_needed}: shorten it, or cut it with truncate=True (--truncate)")
             cut = len(ids) - room
             ids = self._kept(ids, room)
         return Request(ids, options, self._text_decoder(before)), cut

@@ -122,11 +122,10 @@ class Encoder(TextModel):
         vectors, counts, cut = [np.zeros((0, self._width(modes)), np.float32)], [], []
         for window in _windows(texts):
             rows, over = self.tokenize([self._prepared(text, prefix) for text in window], max_length=max_length, truncate=truncate)
-            vectors.append(self._vectors(rows, modes, skip, self.settings.normalize if normalize is None else normalize))
+            told = None if progress is None else _counting(progress, len(counts))
+            vectors.append(self._vectors(rows, modes, skip, self.settings.normalize if normalize is None else normalize, told))
             cut += [len(counts) + index for index in over]
             counts += map(len, rows)
-            if progress is not None:
-                progress(len(counts))
         joined = np.concatenate(vectors)
         return Embeddings(joined, counts, cut) if report else joined
 
@@ -188,8 +187,14 @@ class Encoder(TextModel):
         a = self.embed(texts, normalize=True)
         return a @ (a if others is None else self.embed(others, normalize=True)).T
 
-    def _vectors(self, rows, modes, skip: int, unit: bool):
-        pooled = self.run(rows, lambda indices, hidden, offsets: pool(hidden, offsets, modes, [skip] * len(indices)))
+    def _vectors(self, rows, modes, skip: int, unit: bool, told: Callable[[int], None] | None = None):
+        def finish(indices, hidden, offsets):
+            vectors = pool(hidden, offsets, modes, [skip] * len(indices))
+            if told is not None:
+                told(len(indices))
+            return vectors
+
+        pooled = self.run(rows, finish)
         empty = np.zeros(self.spec.hidden_size * len(modes), np.float32)
         vectors = numbers(self._stepped(np.stack([empty if vector is None else vector for vector in pooled])), "vectors")
         return normalize(vectors) if unit else vectors
@@ -234,6 +239,17 @@ class Encoder(TextModel):
             return text
         text = prefix + text
         return text.lower() if self.settings.lower else text
+
+
+def _counting(progress: Callable[[int], object], done: int) -> Callable[[int], None]:
+    """A function that adds to the texts finished so far and tells the sum."""
+
+    def told(more: int) -> None:
+        nonlocal done
+        done += more
+        progress(done)
+
+    return told
 
 
 def _windows(texts) -> Iterator[list]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
@@ -10,7 +11,7 @@ from cygnet.architectures.spec import Task
 from cygnet.cpu_count import thread_count
 from cygnet.errors import CygnetError, OptionError
 from cygnet.files import read_json
-from cygnet.models.base import Parts
+from cygnet.models.base import Parts, logger
 
 if TYPE_CHECKING:
     from cygnet.models.causal_lm import CausalLM
@@ -126,9 +127,11 @@ def load(
     >>> model.generate("The capital of France is", max_new_tokens=5, temperature=0).text     # doctest: +SKIP
     ' Paris.'
     """
+    from cygnet._core._kernels import isa_name
     from cygnet.architectures.registry import load_spec
     from cygnet.hub import resolve
 
+    start = time.perf_counter()
     _check(weights, max_context)
     threads = thread_count(threads)
     path = resolve(source, allow_download=allow_download)
@@ -137,7 +140,10 @@ def load(
     tokenizer = load_tokenizer(path)
     if tokenizer is not None and loaded.spec.family in ENDED_BY_THE_ENGINE:
         tokenizer.end_texts_with(loaded.spec.tokens.eos[0])
-    return _assemble(loaded, tokenizer, path, weights, threads, max_context, small)
+    model = _assemble(loaded, tokenizer, path, weights, threads, max_context, small)
+    seconds = time.perf_counter() - start
+    logger.info("%r: weights %s, %d threads, %s, loaded in %.2f s", model, weights, threads, isa_name(), seconds)
+    return model
 
 
 def load_tokenizer(path: Path) -> Tokenizer | None:

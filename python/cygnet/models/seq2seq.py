@@ -311,7 +311,8 @@ class Seq2Seq(GenerativeModel):
         cut = 0
         if self.max_context is not None and len(ids) > self.max_context:
             if not truncate:
-                raise ContextOverflow(f"the source has {len(ids)} tokens, the model takes {self.max_context}: shorten it, or allow truncation")
+                limit = f"the model takes {self.max_context}"
+                raise ContextOverflow(f"the source has {len(ids)} tokens, {limit}: shorten it, or cut it with truncate=True (--truncate)")
             cut = len(ids) - self.max_context
             ids = [*ids[: self.max_context - 1], ids[-1]]
         if self.shortlist is not None and options.allowed_tokens is None:

@@ -63,7 +63,7 @@ class TextModel(Model):
             ids = list(encoded[index].ids) if index in encoded else self.check_ids(text)
             if limit is not None and len(ids) > limit:
                 if not truncate:
-                    raise ContextOverflow(f"text {index} has {len(ids)} tokens, the limit is {limit}: shorten it, or allow truncation")
+                    raise ContextOverflow(f"text {index} has {len(ids)} tokens, the limit is {limit}: shorten it, or cut it with truncate=True")
                 cut.append(index)
                 ids = list(self.tokenizer.encode(text, max_length=limit).ids) if isinstance(text, str) else ids[:limit]
             rows.append(ids)
@@ -79,7 +79,8 @@ class TextModel(Model):
         for index, encoding in enumerate(encodings):
             if self._max_length is not None and len(encoding.ids) > self._max_length:
                 if not truncate:
-                    raise ContextOverflow(f"pair {index} has {len(encoding.ids)} tokens, the limit is {self._max_length}: allow truncation")
+                    has = f"pair {index} has {len(encoding.ids)} tokens, the limit is {self._max_length}"
+                    raise ContextOverflow(f"{has}: shorten it, or cut it with truncate=True")
                 cut.append(index)
                 encodings[index] = self.tokenizer.encode(*pairs[index], max_length=self._max_length)
         return encodings, cut

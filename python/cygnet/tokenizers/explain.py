@@ -9,6 +9,9 @@ from cygnet.tokenizers.bpe import BPE
 from cygnet.tokenizers.byte_alphabet import CHAR_TO_BYTE
 from cygnet.tokenizers.tokenizer import Tokenizer
 
+# Longest word whose merges are listed: each step shows the word as a whole, which for longer ones is more than anybody reads.
+MOST_SYMBOLS = 256
+
 
 @dataclass(frozen=True)
 class Step:
@@ -32,15 +35,17 @@ class Step:
 
 @dataclass(frozen=True)
 class Word:
-    """A word of the text, its first symbols and the merges that make its tokens."""
+    """A word of the text, its first symbols and the merges that make its tokens; a long word has its tokens for symbols and no steps."""
 
     text: str
     symbols: list[str]
     steps: list[Step] = field(default_factory=list)
     ids: list[int] = field(default_factory=list)
+    unexplained: int = 0  # symbols of a word that is too long to show its merges
 
     @property
     def tokens(self) -> list[str]:
+        """What the merges lead to."""
         return self.steps[-1].symbols if self.steps else self.symbols
 
 
@@ -89,6 +94,9 @@ def explain_word(model: BPE, word: str) -> Word:
     first = [model.id_to_token(i) for i in ids]
     if model.options["ignore_merges"] and word in model.vocab:
         return Word(word, [word], ids=[model.vocab[word]])
+    if len(ids) > MOST_SYMBOLS:
+        tokens = [token for token, _, _ in model.tokenize(word)]
+        return Word(word, [model.id_to_token(i) for i in tokens], ids=tokens, unexplained=len(ids))
     steps: list[Step] = []
     core = model.core()
     while len(ids) > 1:
@@ -106,7 +114,11 @@ def lines(words: list[Word]) -> list[str]:
     """The explanation as lines of text for a terminal."""
     out: list[str] = []
     for word in words:
-        out.append(f"{readable(word.text)!r}: {' '.join(map(readable, word.symbols))}")
+        if word.unexplained:
+            text = readable(word.text)
+            out.append(f"{text[:40]!r}... ({len(text)} characters): more than {MOST_SYMBOLS} symbols, its merges are not shown")
+        else:
+            out.append(f"{readable(word.text)!r}: {' '.join(map(readable, word.symbols))}")
         out += [f"  {readable(s.left)} + {readable(s.right)}  (merge {s.rank})  ->  {' '.join(map(readable, s.symbols))}" for s in word.steps]
         out.append(f"  = {' + '.join(map(readable, word.tokens))}  {word.ids}")
     return out

@@ -89,16 +89,24 @@ class Tokenizer:
 
     @classmethod
     def from_pretrained(cls, source: str | Path) -> Tokenizer:
-        """Tokenizer of a model folder, with the settings of tokenizer_config.json and its neighbours.
+        """Tokenizer of a model folder or file, with the settings of tokenizer_config.json and its neighbours.
+
+        Parameters
+        ----------
+        source : str or Path
+            A model on this machine as `cygnet.load` takes it: a path, `pkg:NAME`, or a Hugging Face id in the local cache.
 
         Raises
         ------
+        ModelNotFound
+            Nothing under that name.
         TokenizerError
             Where a file is damaged or none is found.
         """
+        from cygnet.hub import resolve
         from cygnet.tokenizers.loaders import load_pretrained
 
-        return load_pretrained(Path(source))
+        return load_pretrained(resolve(source))
 
     @classmethod
     def from_json(cls, document: dict | str) -> Tokenizer:
