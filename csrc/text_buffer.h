@@ -11,6 +11,7 @@ typedef struct {
     uint8_t *bytes;
     size_t *origins; /* start and end for each byte, if aligned */
     size_t size, room;
+    size_t source_end; /* where the source of the whole text ends, if aligned */
     int aligned;
 } cyg_text;
 

@@ -72,7 +72,7 @@ cdef class Marks:
     Parameters
     ----------
     marks : iterable of (str, int, bool, bool)
-        Text, id, and whether white space on the left and on the right goes with it; no text twice.
+        Text, id, whether white space on the left and on the right goes with it, and whether only that of ASCII; no text twice.
     """
 
     cdef list texts
@@ -94,11 +94,11 @@ cdef class Marks:
         if self.text_of == NULL or self.length_of == NULL or self.id_of == NULL or self.strips == NULL:
             raise MemoryError
         for i in range(n):
-            data, token_id, left, right = <tuple> self.texts[i]
+            data, token_id, left, right, ascii_only = <tuple> self.texts[i]
             self.text_of[i] = <const uint8_t *> <char *> (<bytes> data)
             self.length_of[i] = len(data)
             self.id_of[i] = token_id
-            self.strips[i] = left | right << 1
+            self.strips[i] = left | right << 1 | ascii_only << 2
         i = 0
         for byte in range(256):
             self.begin[byte] = <uint32_t> i
@@ -173,21 +173,21 @@ cdef uint32_t decode_at(const uint8_t *p) noexcept nogil:
     return (p[0] & 7) << 18 | (p[1] & 63) << 12 | (p[2] & 63) << 6 | (p[3] & 63)
 
 
-cdef const uint8_t *spaces_before(const uint8_t *at, const uint8_t *begin) noexcept nogil:
+cdef const uint8_t *spaces_before(const uint8_t *at, const uint8_t *begin, bint ascii_only) noexcept nogil:
     """Where the white space that ends at `at` begins."""
     cdef const uint8_t *p
     while at > begin:
         p = at - 1
         while p > begin and (p[0] & 0xC0) == 0x80:
             p -= 1
-        if not cyg_is_space(decode_at(p)):
+        if not cyg_is_space(decode_at(p)) or (ascii_only and p[0] > 127):
             break
         at = p
     return at
 
 
-cdef const uint8_t *spaces_after(const uint8_t *at, const uint8_t *end) noexcept nogil:
-    while at < end and cyg_is_space(decode_at(at)):
+cdef const uint8_t *spaces_after(const uint8_t *at, const uint8_t *end, bint ascii_only) noexcept nogil:
+    while at < end and cyg_is_space(decode_at(at)) and not (ascii_only and at[0] > 127):
         at += 1
         while at < end and (at[0] & 0xC0) == 0x80:
             at += 1
@@ -345,9 +345,9 @@ cdef class Runner:
             if at != end:
                 stop = at + marks.length_of[which]
                 if marks.strips[which] & 1:
-                    at = spaces_before(at, begin)
+                    at = spaces_before(at, begin, marks.strips[which] & 4)
                 if marks.strips[which] & 2:
-                    stop = spaces_after(stop, end)
+                    stop = spaces_after(stop, end, marks.strips[which] & 4)
             if at > begin:
                 if inner is marks:
                     status = self.lane.encode(space, begin, at - begin, first and begin == text)

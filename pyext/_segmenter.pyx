@@ -41,6 +41,12 @@ cdef class Segmenter:
         Id of what no piece covers.
     byte_ids : sequence of 256 (int or None), optional
         Ids of the byte pieces: with them an unknown stretch is spelled in bytes, as far as all its bytes have a piece.
+
+    Attributes
+    ----------
+    last_byte_has_all : bool
+        Of the byte pieces of a character the last has the character's range and the others an empty one before it; otherwise each has
+        that of the whole stretch.
     """
 
     def __init__(self, unknown, byte_ids=None):
@@ -60,14 +66,19 @@ cdef class Segmenter:
 
     cdef int emit_unknown(self, Scratch space, const uint8_t *text, size_t start, size_t end) noexcept nogil:
         """Appends what stands for an uncovered stretch; return value as of segment()."""
-        cdef size_t i
+        cdef size_t i, stop
         cdef bint spelled = self.byte_fallback
         for i in range(start, end):
             spelled = spelled and self.bytes[text[i]] >= 0
         if spelled:
             for i in range(start, end):
-                if space.emit(self.bytes[text[i]], start, end):
+                stop = end
+                if self.last_byte_has_all:
+                    stop = i + 1 if i + 1 == end or (text[i + 1] & 0xC0) != 0x80 else start
+                if space.emit(self.bytes[text[i]], start, stop):
                     return -1
+                if self.last_byte_has_all and stop > start:
+                    start = stop
             return 0
         if self.unknown < 0:
             return 1

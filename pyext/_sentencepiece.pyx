@@ -121,10 +121,9 @@ cdef class Rewriter:
                     return -1
                 after_space = self.squeeze and new[new_size - 1] == 32
             at += length
-        if self.squeeze:
-            self.trim(out, begin)
+        out.source_end = self.trim(out, begin, at) if self.squeeze else at
         if self.dummy and self.suffix:
-            return self.put(out, <const uint8_t *> b" ", 1, at, at)
+            return self.put(out, <const uint8_t *> b" ", 1, out.source_end, out.source_end)
         return 0
 
     cdef int rewrite_words(self, cyg_text *out, const uint8_t *text, size_t size) noexcept nogil:
@@ -148,25 +147,34 @@ cdef class Rewriter:
                 if self.put(out, new + i, 1, at, at + length):
                     return -1
             at += length
+        out.source_end = at
         if self.dummy and self.suffix:
             return self.put(out, <const uint8_t *> b" ", 1, at, at)
         return 0
 
-    cdef void trim(self, cyg_text *out, size_t begin) noexcept nogil:
-        """Takes space signs off the end."""
-        if not self.escape:
-            while out.size > begin and out.bytes[out.size - 1] == 32:
-                out.size -= 1
-            return
-        while out.size >= begin + 3 and memcmp(out.bytes + out.size - 3, SPACE_SIGN, 3) == 0:
-            out.size -= 3
+    cdef size_t trim(self, cyg_text *out, size_t begin, size_t source_end) noexcept nogil:
+        """Takes space signs off the end; where the source of what is left ends."""
+        cdef size_t size = out.size
+        if self.escape:
+            while size >= begin + 3 and memcmp(out.bytes + size - 3, SPACE_SIGN, 3) == 0:
+                size -= 3
+        else:
+            while size > begin and out.bytes[size - 1] == 32:
+                size -= 1
+        if size < out.size and out.aligned:
+            source_end = out.origins[2 * size]
+        out.size = size
+        return source_end
 
     def normalize(self, str text):
-        """The normalised text and, for each of its characters, start and end of its source in characters."""
+        """The normalised text and, for each of its characters, start and end of its source in characters.
+
+        As in the library, a character ends where the source of the next one begins: all of what one source becomes is empty but the last of it.
+        """
         cdef bytes data = text.encode()
         cdef cyg_text out
         cdef bytes result
-        cdef list spans = []
+        cdef list starts = []
         cdef list chars = []
         cdef Py_ssize_t i, count = 0
         for i in range(len(data)):
@@ -181,8 +189,9 @@ cdef class Rewriter:
             result = out.bytes[:out.size] if out.size else b""
             for i in range(<Py_ssize_t> out.size):
                 if (out.bytes[i] & 0xC0) != 0x80:
-                    spans.append((chars[out.origins[2 * i]], chars[out.origins[2 * i + 1]]))
-            return result.decode("utf-8", "replace"), spans
+                    starts.append(chars[out.origins[2 * i]])
+            starts.append(chars[out.source_end])
+            return result.decode("utf-8", "replace"), list(zip(starts, starts[1:], strict=False))
         finally:
             cyg_text_free(&out)
 

@@ -84,7 +84,8 @@ def test_added_token_takes_spaces_on_its_left(space):
     tokenizer = Tokenizer.from_json(document)
     assert tokenizer.pipeline.runner is not None
     encoding = tokenizer.encode(f"is{space}<mask>.")
-    assert encoding.tokens == ["i", "s", "<mask>", "."]
+    assert encoding.tokens == ["i", "s", space + "<mask>", "."]
+    assert tokenizer.encode(f"is{space}<mask>.", max_length=2, return_overflow=True).overflowing[0].tokens == [space + "<mask>", "."]
     assert encoding.offsets[2] == (2, 2 + len(space) + 6)
 
 

@@ -79,7 +79,12 @@ def test_end_marks_are_special_by_their_spelling():
 def test_phi3_takes_the_space_after_special_tokens():
     rows = metadata("llama", [*LLAMA, ("<|end|>", 0.0, CONTROL)])
     assert from_metadata(rows).encode("<|end|> \na", add_special_tokens=False).ids[0:2] == [263, 259]
-    assert from_metadata({**rows, "general.name": "Phi3"}).encode("<|end|> \na", add_special_tokens=False).ids == [263, 261]
+    phi3 = from_metadata({**rows, "general.name": "Phi3"})
+    assert phi3.encode("<|end|> \na", add_special_tokens=False).ids == [263, 261]
+    for text in ("<|end|> \u2003a", "<|end|>\x85a"):
+        ids = phi3.encode(text, add_special_tokens=False).ids
+        assert ids == phi3.pipeline.aligned(text, True).ids
+        assert phi3.decode(ids, skip_special_tokens=False).replace(" ", "") == text.replace(" ", "")
 
 
 def test_bert_kind():

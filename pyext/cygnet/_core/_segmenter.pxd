@@ -9,6 +9,7 @@ cdef extern from "text_buffer.h" nogil:
         uint8_t *bytes
         size_t *origins
         size_t size
+        size_t source_end
         size_t room
         bint aligned
     int cyg_text_put(cyg_text *text, const uint8_t *bytes, size_t size, size_t start, size_t end)
@@ -33,6 +34,7 @@ cdef class Segmenter:
     cdef int32_t unknown
     cdef int32_t[256] bytes
     cdef bint byte_fallback
+    cdef public bint last_byte_has_all
     cdef Scratch scratch(self)
     cdef int segment(self, Scratch space, const uint8_t *text, size_t size) noexcept nogil
     cdef int put(self, Scratch space, const uint8_t *text, int32_t id, size_t start, size_t end) noexcept nogil

@@ -15,6 +15,7 @@ from cygnet.tokenizers.unicode_classes import SPACE, WORD, as_unicode_16
 
 WORD_CHAR = regex.compile(rf"[{WORD}]")
 SPACES = regex.compile(rf"[{SPACE}]*")
+ASCII_SPACES = regex.compile(r"[\t-\r ]*")
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class AddedToken:
         Match only where no word character touches either side.
     lstrip, rstrip : bool
         Take the white space on that side into the token.
+    ascii_spaces : bool
+        Of the white space only that of ASCII.
     normalized : bool
         Look for it in the normalised text (its content normalised too) and not in the original.
     special : bool
@@ -42,6 +45,7 @@ class AddedToken:
     rstrip: bool = False
     normalized: bool = False
     special: bool = False
+    ascii_spaces: bool = False
 
     @property
     def is_mark(self) -> bool:
@@ -80,12 +84,13 @@ class Matcher:
                 continue
             if token.single_word and touches_word(text, start, end):
                 continue
+            spaces = ASCII_SPACES if token.ascii_spaces else SPACES
             if token.lstrip:
-                while start > done and SPACES.fullmatch(text[start - 1]):
+                while start > done and spaces.fullmatch(text[start - 1]):
                     start -= 1
                 start = max(start, done)
             if token.rstrip:
-                end = SPACES.match(text, end).end()
+                end = spaces.match(text, end).end()
             if done < start:
                 out.append((done, start, None))
             out.append((start, end, token))
@@ -127,7 +132,7 @@ class AddedVocabulary:
     def marks(self, parse_special: bool) -> list[Marks]:
         """The two passes of segments() for the compiled lane; the same one twice where it is the only one."""
         raw, normalized = (
-            Marks([(pattern, t.id, t.lstrip, t.rstrip) for pattern, t in matcher.tokens.items()]) for matcher in self._matchers[parse_special]
+            Marks([(pattern, t.id, t.lstrip, t.rstrip, t.ascii_spaces) for pattern, t in matcher.tokens.items()]) for matcher in self._matchers[parse_special]
         )
         if not len(normalized):
             return [raw, raw]

@@ -28,8 +28,10 @@ class Part:
     offsets : list of (int, int), optional
     words : list of int, optional
     spellings : dict of int -> str
-        By position, how the text spells an added token (with the spaces it took in).
+        By position, how the text spells an added token (with the spaces it took in) or what no piece covers.
     type_id : int
+    further : bool
+        A window after the first that truncation keeps.
     overflowing : list of Part
     """
 
@@ -38,6 +40,7 @@ class Part:
     words: list[int] | None = None
     spellings: dict[int, str] = field(default_factory=dict)
     type_id: int = 0
+    further: bool = False
     overflowing: list[Part] = field(default_factory=list)
 
     def cut(self, start: int, end: int) -> Part:
@@ -59,6 +62,7 @@ class Stretch:
     length: int
     type_id: int = 0
     sequence: int | None = None
+    pad_token: str | None = None
 
 
 class Encoding:
@@ -68,7 +72,7 @@ class Encoding:
     ----------
     ids : list of int
     tokens : list of str
-        The vocabulary's own spelling of each id.
+        The vocabulary's spelling of each id; the text's for added tokens that take in spaces and for what no Unigram piece covers.
     offsets : list of (int, int)
         Start and end of each token in code points of the text that was encoded; (0, 0) for special tokens and padding.
     word_ids : list of (int or None)
@@ -80,7 +84,7 @@ class Encoding:
         The windows that truncation cut off, where asked for.
     """
 
-    __slots__ = ("_chunks", "_detail", "_ids", "_name", "_offsets", "_words", "layout", "overflowing")
+    __slots__ = ("_chunks", "_detail", "_ids", "_name", "_offsets", "_spellings", "_varied", "_words", "layout", "overflowing")
 
     def __init__(
         self,
@@ -88,6 +92,7 @@ class Encoding:
         layout: list[Stretch],
         offsets: list[tuple[int, int]] | None = None,
         words: list[int | None] | None = None,
+        spellings: dict[int, str] | None = None,
     ):
         self._chunks = chunks
         self._ids: list[int] | None = None
@@ -95,6 +100,8 @@ class Encoding:
         self.overflowing: list[Encoding] = []
         self._offsets = offsets
         self._words = words
+        self._spellings = spellings
+        self._varied: frozenset[int] = frozenset()
         self._name: Callable[[int], str | None] = str
         self._detail: Callable[[], Encoding] | None = None
 
@@ -104,27 +111,28 @@ class Encoding:
     def __repr__(self) -> str:
         return f"Encoding({len(self)} ids)"
 
-    def attach(self, name: Callable[[int], str | None], detail: Callable[[], Encoding] | None) -> None:
-        """Tells the encoding, and its overflowing ones, how to spell ids and how to find offsets and words later."""
+    def attach(self, name: Callable[[int], str | None], varied: frozenset[int], detail: Callable[[], Encoding] | None) -> None:
+        """Tells the encoding, and its overflowing ones, how to spell ids, which ids texts spell differently, and how to find offsets and words later."""
         self._name = name
+        self._varied = varied
         self._detail = detail
         for i, window in enumerate(self.overflowing):
-            window.attach(name, detail and (lambda i=i: detail().overflowing[i]))
+            window.attach(name, varied, detail and (lambda i=i: detail().overflowing[i]))
 
     def padded(self, missing: int, rule: Padding) -> Encoding:
         """This encoding with `missing` pad tokens on the side that the rule names."""
-        pad, ids = [Stretch(PAD, missing, rule.pad_type_id)], [(rule.pad_id,) * missing]
+        pad, ids = [Stretch(PAD, missing, rule.pad_type_id, pad_token=rule.pad_token)], [(rule.pad_id,) * missing]
         out = Encoding(ids + self._chunks, pad + self.layout) if rule.left else Encoding(self._chunks + ids, self.layout + pad)
         out.overflowing = self.overflowing
-        out._name = self._name
+        out._name, out._varied = self._name, self._varied
         out._detail = lambda: self._padded_detail(missing, rule.left)
         return out
 
     def _padded_detail(self, missing: int, left: bool) -> Encoding:
         offsets, words = [(0, 0)] * missing, [None] * missing
         if left:
-            return Encoding([], [], offsets + self.offsets, words + self.word_ids)
-        return Encoding([], [], self.offsets + offsets, self.word_ids + words)
+            return Encoding([], [], offsets + self.offsets, words + self.word_ids, {i + missing: s for i, s in self.spellings.items()})
+        return Encoding([], [], self.offsets + offsets, self.word_ids + words, self.spellings)
 
     @property
     def ids(self) -> list[int]:
@@ -144,8 +152,20 @@ class Encoding:
 
     @property
     def tokens(self) -> list[str]:
-        """Each token as the vocabulary spells it."""
-        return [self._name(i) or "" for i in self.ids]
+        """Each token as the vocabulary spells it; as the text does where it takes in spaces or no piece covers it."""
+        pads = self._spread(lambda s: s.pad_token)
+        out = [(self._name(i) or "") if pad is None else pad for i, pad in zip(self.ids, pads, strict=True)]
+        if not self._varied.isdisjoint(self.ids):
+            for i, spelling in self.spellings.items():
+                out[i] = spelling
+        return out
+
+    @property
+    def spellings(self) -> dict[int, str]:
+        """By position, the tokens that the text spells otherwise than the vocabulary."""
+        if self._spellings is None:
+            self._fetch_detail()
+        return self._spellings
 
     @property
     def offsets(self) -> list[tuple[int, int]]:
@@ -185,4 +205,5 @@ class Encoding:
         full = self._detail() if self._detail else self
         self._offsets = full._offsets if full._offsets is not None else [(0, 0)] * len(self)
         self._words = full._words if full._words is not None else [None] * len(self)
+        self._spellings = full._spellings or {}
         self._detail = None

@@ -88,7 +88,8 @@ def added_tokens(vocab: GgufVocab) -> list[AddedToken]:
         right = {token for _, token in tokens} - {"<unk>", "<s>", "<|endoftext|>"} | {"</s>"}
     elif "modern-bert" in name:
         left = {"[MASK]"}
-    return [AddedToken(t, i, lstrip=t in left, rstrip=t in right, special=int(vocab.types[i]) != USER_DEFINED) for i, t in tokens]
+    special = {i for i, _ in tokens} - set(vocab.of_type(USER_DEFINED))
+    return [AddedToken(t, i, lstrip=t in left, rstrip=t in right, special=i in special, ascii_spaces=True) for i, t in tokens]
 
 
 def template(vocab: GgufVocab, add_bos: bool, add_eos: bool) -> TemplateProcessing:

@@ -110,7 +110,7 @@ def _template(fields: Fields, name: str, special: dict[str, tuple[int, ...]], se
             index = ("A", "B").index(inner.choice("id", ("A", "B")))
             if index >= sequences:
                 raise TokenizerError(f"{inner.where}.id: the template of a single text has no sequence B")
-            items.append(postprocessors.Sequence(index, inner.size("type_id")))
+            items.append(postprocessors.Sequence(index, inner.size("type_id"), first_window=True))
             continue
         inner = Fields(item.get("SpecialToken", dict), f"{item.where}.SpecialToken")
         token = inner.string("id")

@@ -32,6 +32,9 @@ class Pipeline:
         self.runner = self._make_runner(normalizer)
         # A byte-level lane for a tokenizer with NFC takes only text that is in that form.
         self.needs_nfc = normalizer is not None and without_nfc(normalizer) is None
+        # Ids that texts spell otherwise than the vocabulary: of added tokens, and of what no piece covers.
+        self.uncovered = getattr(model, "unk_id", None)
+        self.varied = frozenset([t.id for t in added.tokens if t.lstrip or t.rstrip or t.normalized] + [self.uncovered] * (self.uncovered is not None))
 
     def _make_runner(self, normalizer: Normalizer | None) -> Runner | None:
         """The compiled way, where the model has a lane and every added token can be found by comparing bytes."""
@@ -74,6 +77,8 @@ class Pipeline:
                 continue
             for split in self.pre_tokenizer.split(piece) if self.pre_tokenizer else [piece]:
                 for token_id, start, end in self.model.tokenize(split.text):
+                    if token_id == self.uncovered:
+                        spellings[len(ids)] = split.text[start:end]
                     ids.append(token_id)
                     offsets.append(split.original(start, end))
                     words.append(word)

@@ -19,10 +19,17 @@ class Special:
 
 @dataclass(frozen=True)
 class Sequence:
-    """The text (0) or its pair (1) at this place of a template; type_id None keeps the type of the part."""
+    """The text (0) or its pair (1) at this place of a template; type_id None keeps the type of the part.
+
+    With `first_window`, windows that truncation cut off keep it too, as the format's library has it.
+    """
 
     index: int
     type_id: int | None
+    first_window: bool = False
+
+    def type_of(self, part: Part) -> int:
+        return part.type_id if self.type_id is None or (self.first_window and part.further) else self.type_id
 
 
 Template = list[Special | Sequence]
@@ -51,23 +58,25 @@ def fill(template: Template, parts: list[Part]) -> Encoding:
         else:
             part = parts[item.index]
             chunks.append(part.ids)
-            layout.append(Stretch(TEXT, len(part.ids), part.type_id if item.type_id is None else item.type_id, item.index))
+            layout.append(Stretch(TEXT, len(part.ids), item.type_of(part), item.index))
     if any(part.offsets is None for part in parts):
         return Encoding(chunks, layout)
     return Encoding(chunks, layout, *_details(template, parts))
 
 
-def _details(template: Template, parts: list[Part]) -> tuple[list[tuple[int, int]], list[int | None]]:
+def _details(template: Template, parts: list[Part]) -> tuple[list[tuple[int, int]], list[int | None], dict[int, str]]:
     offsets: list[tuple[int, int]] = []
     words: list[int | None] = []
+    spellings: dict[int, str] = {}
     for item in template:
         if isinstance(item, Special):
             offsets += [(0, 0)] * len(item.ids)
             words += [None] * len(item.ids)
         else:
+            spellings |= {len(offsets) + i: spelling for i, spelling in parts[item.index].spellings.items()}
             offsets += parts[item.index].offsets
             words += parts[item.index].words
-    return offsets, words
+    return offsets, words, spellings
 
 
 class Templated:
@@ -165,6 +174,9 @@ class RobertaProcessing(ByteLevel):
         self.single = [Special((cls,), 0), Sequence(0, 0), Special((sep,), 0)]
         self.pair = [*self.single, Special((sep,), 0), Sequence(1, 0), Special((sep,), 0)]
 
+    def bare(self, template: Template) -> Template:
+        return [replace(item, first_window=True) for item in super().bare(template)]
+
 
 class Chain(Templated):
     """Several post-processors: each adjusts the offsets, the templates nest from the first to the last."""
@@ -188,6 +200,12 @@ def nest(templates: list[Template], pair: bool) -> Template:
     return [item for index in sorted(current) for item in current[index]]
 
 
+def retyped(inner: Special | Sequence, item: Sequence) -> Special | Sequence:
+    """What stands inside a sequence of an outer template, with the type that this one gives it."""
+    more = {"first_window": item.first_window} if isinstance(inner, Sequence) else {}
+    return replace(inner, type_id=item.type_id, **more)
+
+
 def dress(template: Template, current: dict[int, Template]) -> dict[int, Template]:
     """Each sequence with the special tokens that the template puts before it, the last one also with those after it."""
     out: dict[int, Template] = {}
@@ -198,7 +216,7 @@ def dress(template: Template, current: dict[int, Template]) -> dict[int, Templat
             waiting.append(item)
             continue
         inner = current[item.index]
-        typed = inner if item.type_id is None else [replace(i, type_id=item.type_id) for i in inner]
+        typed = inner if item.type_id is None else [retyped(i, item) for i in inner]
         out[item.index] = [*waiting, *typed]
         waiting, last = [], item.index
     if last is not None:

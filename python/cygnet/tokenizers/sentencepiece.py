@@ -52,13 +52,17 @@ class SentencePieceModel:
     pieces : sequence of str
         Text of each id.
     segmenter : Segmenter
+    unk_id : int, optional
+        Id of stretches that an encoding's tokens spell as the text does.
     """
 
-    def __init__(self, pieces: Sequence[str], segmenter: Segmenter):
+    def __init__(self, pieces: Sequence[str], segmenter: Segmenter, unk_id: int | None = None):
         self.names = list(pieces)
         self.ids = {piece: i for i, piece in enumerate(self.names)}
         self.vocab_size = len(self.names)
         self.segmenter = segmenter
+        self.segmenter.last_byte_has_all = True
+        self.unk_id = unk_id
 
     def tokenize(self, text: str) -> list[Piece]:
         return self.segmenter.pieces(text)

@@ -29,7 +29,7 @@ def from_bytes(data: bytes, where: str = "SentencePiece model") -> Tokenizer:
     model = proto.read_model_proto(data, where)
     pieces = segmenter(model, where)
     return Tokenizer(
-        SentencePieceModel(model.pieces, pieces),
+        SentencePieceModel(model.pieces, pieces, *model.of_type(proto.UNKNOWN)),
         normalizer=SentencePieceNormalizer.from_model(model, where),
         decoder=SentencePieceDecoder.from_model(model, where),
     )

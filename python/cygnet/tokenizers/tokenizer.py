@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -204,7 +204,7 @@ class Tokenizer:
         if rule is not None:
             parts = truncate(parts, rule, self.post_processor.added(len(parts) == 2) if add_special_tokens else 0)
         encoding = self.post_processor.process(parts, add_special_tokens)
-        encoding.attach(self.id_to_token, (lambda: self._in_detail(source, add_special_tokens, rule)) if lazy else None)
+        encoding.attach(self.id_to_token, self.pipeline.varied, cache(lambda: self._in_detail(source, add_special_tokens, rule)) if lazy else None)
         return encoding
 
     def _in_detail(self, source: tuple[str, str | None, bool], add_special_tokens: bool, rule: Truncation | None) -> Encoding:

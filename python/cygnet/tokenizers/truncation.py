@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cygnet.errors import OptionError
 from cygnet.tokenizers.encoding import Encoding, Part
@@ -84,7 +84,7 @@ def _cut(part: Part, length: int, rule: Truncation) -> Part:
         return part
     if length == 0:
         kept = part.cut(0, 0)
-        kept.overflowing = [part] if rule.keep_overflow else []
+        kept.overflowing = [replace(part, further=True)] if rule.keep_overflow else []
         return kept
     if rule.stride >= length:
         raise OptionError(f"stride {rule.stride} must be less than the {length} ids that fit a window")
@@ -96,7 +96,7 @@ def _cut(part: Part, length: int, rule: Truncation) -> Part:
     last = next(i for i, (start, end) in enumerate(windows) if (start == 0 if rule.left else end == total))
     kept = part.cut(*windows[0])
     if rule.keep_overflow:
-        kept.overflowing = [part.cut(*w) for w in windows[1 : last + 1]]
+        kept.overflowing = [replace(part.cut(*w), further=True) for w in windows[1 : last + 1]]
     return kept
 
 

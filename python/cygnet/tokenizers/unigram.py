@@ -40,6 +40,7 @@ class Unigram:
         self.names = [token for token, _ in vocab]
         self.ids = {token: i for i, token in enumerate(self.names)}
         self.vocab_size = len(vocab)
+        self.unk_id = unk_id
         scores = [score for _, score in vocab]
         byte_ids = [self.ids.get(f"<0x{byte:02X}>") for byte in range(256)] if byte_fallback else None
         floor = min(scores, default=0.0) - UNKNOWN_PENALTY
