@@ -75,9 +75,9 @@ static inline int cyg_is_bert_accent(uint32_t c)
 {
     if (c < 0x300)
         return 0;
-    if (c == 0x1734 || c == 0xA9BD)
+    if (c == 0x1734 || c == 0x1171E)
         return 1;
-    return cyg_unicode_8_is(c, CYG_BIT(CYG_MN)) && c != 0x1885 && c != 0x1886 && c != 0x111C9 && c != 0x1171E;
+    return cyg_unicode_8_is(c, CYG_BIT(CYG_MN)) && c != 0x1885 && c != 0x1886 && c != 0xA9BD && c != 0x111C9;
 }
 
 /* Marks of any kind in Unicode 9.0. */
@@ -101,6 +101,9 @@ static inline int cyg_is_bert_ideograph(uint32_t c)
     return (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) || (c >= 0x20000 && c <= 0x2A6DF) || (c >= 0x2A700 && c <= 0x2B81F) ||
            (c >= 0x2B920 && c <= 0x2CEAF) || (c >= 0xF900 && c <= 0xFAFF) || (c >= 0x2F800 && c <= 0x2FA1F);
 }
+
+/* Whether the character came with Unicode 16.0. */
+int cyg_is_new_in_16(uint32_t c);
 
 /* Script number; its name is cyg_script_names[number], 0 is Unknown. */
 static inline unsigned cyg_unicode_script(uint32_t c)

@@ -5,7 +5,7 @@ from libc.string cimport memset
 
 from cygnet._core._unicode cimport (
     cyg_combining_class, cyg_compose, cyg_decompose, cyg_grapheme_begins, cyg_grapheme_state, cyg_is_bert_accent,
-    cyg_is_bert_control, cyg_is_bert_ideograph, cyg_is_bert_punctuation, cyg_is_mark_9, cyg_is_numeric, cyg_is_space, cyg_lower,
+    cyg_is_bert_control, cyg_is_bert_ideograph, cyg_is_bert_punctuation, cyg_is_mark_9, cyg_is_new_in_16, cyg_is_numeric, cyg_is_space, cyg_lower,
     cyg_script_names, cyg_unicode_category, cyg_unicode_class, cyg_unicode_script,
 )
 
@@ -26,6 +26,22 @@ def in_unicode_9(Py_UCS4 character):
     """Whether the character is assigned in Unicode 9.0."""
     cdef unsigned k = cyg_unicode_class(character)
     return (k & 31) != 0 and (k >> 5 & 3) <= 1
+
+
+def is_new_in_16(Py_UCS4 character):
+    """Whether the character came with Unicode 16.0."""
+    return bool(cyg_is_new_in_16(character))
+
+
+def has_new_in_16(str text):
+    """Whether a character of the text came with Unicode 16.0."""
+    cdef Py_UCS4 character
+    if text.isascii():
+        return False
+    for character in text:
+        if character > 0x896 and cyg_is_new_in_16(character):
+            return True
+    return False
 
 
 def unassigned_ranges():

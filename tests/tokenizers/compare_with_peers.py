@@ -35,11 +35,15 @@ def unpack(folder, target):
             shutil.copy(file, target / file.name)
 
 
+def engine_of(folder):
+    """The kind of reference of a conformance folder: hf, spm or gguf."""
+    return json.loads((folder / "meta.json").read_text())["engine"]
+
+
 def open_peer(folder, target):
     """The tokenizer of a conformance folder beside its library."""
     unpack(folder, target)
-    meta = json.loads((folder / "meta.json").read_text())
-    return PEERS[meta["engine"]](target / meta["load"][0])
+    return PEERS[engine_of(folder)](target / json.loads((folder / "meta.json").read_text())["load"][0])
 
 
 def shrink(peer, text, thorough, facet):

@@ -7,6 +7,7 @@ import pytest
 
 from cygnet.errors import TokenizerError
 from cygnet.tokenizers import gguf_split
+from cygnet.tokenizers.aligned import AlignedText
 from cygnet.tokenizers.byte_alphabet import BYTE_TO_CHAR
 from cygnet.tokenizers.gguf_loader import from_metadata
 from cygnet.tokenizers.gguf_stages import clean, settled
@@ -68,6 +69,23 @@ def test_gpt2_kind():
     assert gpt2("qwen2").decode(tokenizer.encode("a , b").ids) == "a , b"
 
 
+def test_bytes_without_a_token_keep_their_neighbours_apart():
+    rows = [row for row in GPT2 if row[0] != BYTE_TO_CHAR[0x1D]]
+    tokenizer = from_metadata(metadata("gpt2", rows, merges=MERGES, pre="gpt-2"))
+    for text in ("a\x1db", "ab\x1d\x1d ab", "\x1d"):
+        encoding = tokenizer.encode(text)
+        assert "".join(encoding.tokens) == text.replace("\x1d", "").replace(" ", "Ġ")
+        assert ("ab" in encoding.tokens) == ("ab" in text)
+        assert encoding.ids == tokenizer.pipeline.aligned(text, True).ids == tokenizer.encode_batch([text])[0].ids
+
+
+def test_characters_of_unicode_16_are_of_no_class():
+    tokenizer = gpt2("llama-bpe")
+    apart = tokenizer.pre_tokenizer.split(AlignedText.of("1\U000116E3.r"))
+    assert [len(word) for word in apart] == [1, 5, 1]
+    assert tokenizer.encode("ab\u1C89", add_special_tokens=False).ids == tokenizer.pipeline.aligned("ab\u1C89", True).ids
+
+
 def test_end_marks_are_special_by_their_spelling():
     tokenizer = gpt2()
     end = tokenizer.token_to_id("<|endoftext|>")
@@ -120,8 +138,6 @@ def test_t5_kind():
 @pytest.mark.parametrize("name", gguf_split.known_names())
 def test_every_pre_tokenizer_name_keeps_the_text(name):
     split = gguf_split.split_of(name).pre_tokenizer()
-    from cygnet.tokenizers.aligned import AlignedText
-
     text = "I'll 'LL be 1234567 foo_BAR!! 你好 ab\u0301 \r\n\n  x\u3000 $5"
     words = split.split(AlignedText.of(text))
     assert [w.spans[0][0] for w in words] == sorted(w.spans[0][0] for w in words)

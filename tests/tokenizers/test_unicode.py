@@ -24,6 +24,18 @@ def test_characters_of_later_versions_are_unassigned():
     assert _unicode.category("\u1C89") == "Lu"
 
 
+def test_characters_of_unicode_16():
+    new = [c for c in ALL if _unicode.is_new_in_16(c)]
+    assert len(new) == 5185
+    assert all(_unicode.category(c) != "Cn" for c in new)
+    assert all(unicodedata.category(c) == "Cn" for c in new) or unicodedata.unidata_version >= "16"
+    assert _unicode.has_new_in_16("ab\U0001CC00") and not _unicode.has_new_in_16("ab\U0001CBFF\u0896漢")
+
+
+def test_accents_that_changed_their_category():
+    assert _unicode.is_bert_accent("\U0001171E") and not _unicode.is_bert_accent("\uA9BD")
+
+
 def test_white_space():
     spaces = [*range(9, 14), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000]
     assert {c for c in ALL if _unicode.is_space(c)} == set(map(chr, spaces))

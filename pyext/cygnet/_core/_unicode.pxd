@@ -19,6 +19,7 @@ cdef extern from "unicode.h" nogil:
     bint cyg_is_space(uint32_t c)
     bint cyg_is_numeric(uint32_t c)
     bint cyg_is_bert_punctuation(uint32_t c)
+    bint cyg_is_new_in_16(uint32_t c)
     unsigned cyg_unicode_script(uint32_t c)
     unsigned cyg_combining_class(uint32_t c)
     uint32_t cyg_lower(uint32_t c)

@@ -15,9 +15,8 @@ from cygnet._core._sentencepiece import Rewriter
 from cygnet._core._unigram import UnigramSegmenter
 from cygnet.errors import TokenizerError
 from cygnet.tokenizers.added_tokens import AddedToken
-from cygnet.tokenizers.bpe import BPE
 from cygnet.tokenizers.gguf_split import WHOLE_LINES, known_names, split_of
-from cygnet.tokenizers.gguf_stages import BertWords, GgufDecoder, LineBPE
+from cygnet.tokenizers.gguf_stages import BertWords, GgufBPE, GgufDecoder, LineBPE
 from cygnet.tokenizers.gguf_vocab import CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, GgufVocab
 from cygnet.tokenizers.normalizers import Replace
 from cygnet.tokenizers.postprocessors import BertProcessing, Sequence, Special, TemplateProcessing
@@ -112,7 +111,7 @@ def bpe_stages(vocab: GgufVocab) -> dict[str, Any]:
     if split is None:
         raise TokenizerError(f"{vocab.where}: unknown pre-tokenizer tokenizer.ggml.pre {name[:40]!r}; known are {', '.join(known_names())}")
     merges = vocab.get("merges", list)
-    kind = LineBPE if name in WHOLE_LINES else BPE
+    kind = LineBPE if name in WHOLE_LINES else GgufBPE
     model = kind(vocab.ids, merges, ignore_merges=split.ignore_merges, byte_fallback=not split.byte_level, where=f"{vocab.where}: tokenizer.ggml")
     return {
         "model": model,

@@ -74,7 +74,7 @@ class GgufSplit:
     escape_spaces: bool = False
 
     def pre_tokenizer(self) -> PreTokenizer:
-        stages: list[PreTokenizer] = [Split(compile_pattern(p), "Isolated", False, p) for p in self.patterns]
+        stages: list[PreTokenizer] = [Split(compile_pattern(p), "Isolated", False, p, unicode_15=True) for p in self.patterns]
         if self.byte_level:
             stages.append(ByteLevel(add_prefix_space=False, use_regex=False))
         return Sequence(stages)

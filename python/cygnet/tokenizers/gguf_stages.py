@@ -32,6 +32,8 @@ class BertWords:
     lowercase, strip_accents : bool
     """
 
+    unicode_15 = True
+
     def __init__(self, lowercase: bool, strip_accents: bool):
         self.lowercase = lowercase
         self.strip_accents = strip_accents
@@ -50,7 +52,7 @@ class BertWords:
         for char, span in zip(text.text, text.spans, strict=True):
             if self.strip_accents:
                 char = _unicode.decompose(char, False)[0][0]
-            kind = _unicode.category(char)
+            kind = "Cn" if _unicode.is_new_in_16(char) else _unicode.category(char)
             if _unicode.is_space(char):
                 finish()
                 continue
@@ -59,7 +61,7 @@ class BertWords:
             alone = kind[0] == "P" or (char < "\x7f" and kind[0] == "S") or _unicode.is_bert_ideograph(char)
             if alone:
                 finish()
-            chars.append(_unicode.lower(char)[0] if self.lowercase else char)
+            chars.append(_unicode.lower(char)[0] if self.lowercase and kind != "Cn" else char)
             spans.append(span)
             if alone:
                 finish()
@@ -67,7 +69,28 @@ class BertWords:
         return words
 
 
-class LineBPE(BPE):
+class GgufBPE(BPE):
+    """BPE in which a byte that the vocabulary does not spell keeps its neighbours apart, and then is dropped.
+
+    Attributes
+    ----------
+    dropped_id : int or None
+        What stands for such bytes until then; None where the vocabulary spells all.
+    """
+
+    dropped_id: int | None = None
+
+    def _unk_id(self, complete: bool) -> int:
+        if complete:
+            return -1
+        self.dropped_id = len(self.names)
+        return self.dropped_id
+
+    def tokenize(self, text: str) -> list[Piece]:
+        return [piece for piece in super().tokenize(text) if piece[0] != self.dropped_id]
+
+
+class LineBPE(GgufBPE):
     """BPE whose vocabulary's runs of line feeds are found whole."""
 
     def tokenize(self, text: str) -> list[Piece]:

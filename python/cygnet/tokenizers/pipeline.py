@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from unicodedata import is_normalized
 
-from cygnet._core._lane import Runner
+from cygnet._core._lane import IdArray, Runner
+from cygnet._core._unicode import has_new_in_16
 from cygnet.cpu_count import thread_count
 from cygnet.tokenizers.added_tokens import AddedVocabulary
 from cygnet.tokenizers.components import Model, Normalizer, PreTokenizer
 from cygnet.tokenizers.encoding import Part
-from cygnet.tokenizers.split_rules import without_nfc
+from cygnet.tokenizers.split_rules import flatten, without_nfc
 
 
 def well_formed(text: str) -> str:
@@ -32,6 +33,10 @@ class Pipeline:
         self.runner = self._make_runner(normalizer)
         # A byte-level lane for a tokenizer with NFC takes only text that is in that form.
         self.needs_nfc = normalizer is not None and without_nfc(normalizer) is None
+        # Lanes know Unicode 16.0; where the stages know less, they take a text with newer characters.
+        self.unicode_15 = any(getattr(stage, "unicode_15", False) for stage in flatten(pre_tokenizer))
+        # An id that only keeps symbols apart while they are merged.
+        self.dropped = getattr(model, "dropped_id", None)
         # Ids that texts spell otherwise than the vocabulary: of added tokens, and of what no piece covers.
         self.uncovered = getattr(model, "unk_id", None)
         self.varied = frozenset([t.id for t in added.tokens if t.lstrip or t.rstrip or t.normalized] + [self.uncovered] * (self.uncovered is not None))
@@ -45,20 +50,29 @@ class Pipeline:
 
     def ids(self, text: str, parse_special: bool) -> Part:
         """Ids of a text, without offsets where a compiled lane is there."""
-        if self.runner is None or (self.needs_nfc and not is_normalized("NFC", text)):
+        if self.runner is None or self._leaves_lane(text):
             return self.aligned(text, parse_special)
         try:
             found = self.runner.ids(text, parse_special)
         except UnicodeEncodeError:
             found = self.runner.ids(well_formed(text), parse_special)
-        return self.aligned(text, parse_special) if found is None else Part(found)
+        return self.aligned(text, parse_special) if found is None else Part(self._kept(found))
+
+    def _kept(self, ids: IdArray) -> IdArray | list[int]:
+        return ids if self.dropped is None else [i for i in ids.tolist() if i != self.dropped]
+
+    def _leaves_lane(self, text: str) -> bool:
+        return (self.needs_nfc and not is_normalized("NFC", text)) or (self.unicode_15 and has_new_in_16(text))
 
     def ids_of_many(self, texts: Sequence[str], parse_special: bool, threads: int | None) -> list[Part]:
         """ids() of every text, on several threads; one text takes none of them, nor the time to count them."""
-        if self.runner is None or self.needs_nfc or len(texts) == 1:
+        if self.runner is None or len(texts) == 1:
             return [self.ids(text, parse_special) for text in texts]
-        found = self.runner.ids_of_many([well_formed(text) for text in texts], parse_special, thread_count(threads))
-        return [self.aligned(text, parse_special) if ids is None else Part(ids) for text, ids in zip(texts, found, strict=True)]
+        apart = [self._leaves_lane(text) for text in texts]
+        together = [well_formed(text) for text, alone in zip(texts, apart, strict=True) if not alone]
+        found = iter(self.runner.ids_of_many(together, parse_special, thread_count(threads)))
+        ready = [None if alone else next(found) for alone in apart]
+        return [self.aligned(text, parse_special) if ids is None else Part(self._kept(ids)) for text, ids in zip(texts, ready, strict=True)]
 
     def aligned(self, text: str, parse_special: bool, literal: Sequence[tuple[int, int]] = ()) -> Part:
         """Ids, offsets and words of a text, stage by stage; marks inside the literal spans are text."""

@@ -13,7 +13,7 @@ from cygnet.tokenizers.byte_alphabet import BYTE_TO_CHAR
 from cygnet.tokenizers.components import PreTokenizer
 from cygnet.tokenizers.patterns import compile_pattern
 from cygnet.tokenizers.splitting import ranges, runs
-from cygnet.tokenizers.unicode_classes import SPACE, WORD, as_unicode_16
+from cygnet.tokenizers.unicode_classes import SPACE, WORD, as_unicode_15, as_unicode_16
 
 GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
@@ -30,16 +30,20 @@ class Split:
         The delimiters are what does not match.
     source : str, optional
         The expression as the file spells it, by which a compiled scanner is chosen.
+    unicode_15 : bool
+        Characters that came with Unicode 16.0 are of no class.
     """
 
-    def __init__(self, pattern: regex.Pattern, behaviour: str, invert: bool = False, source: str | None = None):
+    def __init__(self, pattern: regex.Pattern, behaviour: str, invert: bool = False, source: str | None = None, unicode_15: bool = False):
         self.pattern = pattern
         self.behaviour = behaviour
         self.invert = invert
         self.source = source
+        self.unicode_15 = unicode_15
 
     def split(self, text: AlignedText) -> list[AlignedText]:
-        matches = (m.span() for m in self.pattern.finditer(as_unicode_16(text.text)))
+        known = as_unicode_15(text.text) if self.unicode_15 else as_unicode_16(text.text)
+        matches = (m.span() for m in self.pattern.finditer(known))
         return list(text.slices(ranges(runs(len(text), matches, self.invert), self.behaviour)))
 
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import regex
 
-from cygnet._core._unicode import unassigned_ranges
+from cygnet._core._unicode import has_new_in_16, is_new_in_16, unassigned_ranges
 
 # White_Space property: what \s means to the reference; the regex package's own \s would add U+001C to U+001F.
 SPACE = r"\t-\r \x85\xA0\u1680\u2000-\u200A\u2028\u2029\u202F\u205F\u3000"
@@ -33,3 +33,9 @@ def as_unicode_16(text: str) -> str:
     if text.isascii():
         return text
     return _later().sub(lambda m: _CHANGED.get(m.group(), _NEVER_ASSIGNED), text)
+
+
+def as_unicode_15(text: str) -> str:
+    """as_unicode_16(), and what came with 16.0 replaced by a character that is not assigned: llama.cpp knows Unicode 15.1."""
+    text = as_unicode_16(text)
+    return "".join([_NEVER_ASSIGNED if is_new_in_16(c) else c for c in text]) if has_new_in_16(text) else text
