@@ -24,7 +24,7 @@ ALLOWED = {
     "engine_sides": {"errors", "architectures", "packing", "position_tables"},
     "engine": {"errors", "cpu_count", "architectures", "packing", "position_tables", "engine_sides"},
     "generation": {"errors"},
-    "models": {"errors", "files", "cpu_count", "hub", "formats", "architectures", "tokenizers", "engine", "generation", "reference"},
+    "models": {"errors", "files", "cpu_count", "hub", "formats", "architectures", "tokenizers", "packing", "engine", "generation", "reference"},
     "cli": None,
     "server": None,
     "integrations": None,

@@ -17,7 +17,7 @@ from cygnet.architectures.tokens import shifted_right, until_last_end
 from cygnet.cpu_count import thread_count
 from cygnet.engine_sides import Side, block_limit, cut_patches, head_stack, machine_memory, passes, pool, pooled_width, projection_stack
 from cygnet.errors import CacheFull, ContextOverflow, OptionError
-from cygnet.packing import DISENTANGLED_REACH, Packer, StackBuilder, plan_head
+from cygnet.packing import DISENTANGLED_REACH, Packer, StackBuilder, plan_heads
 from cygnet.position_tables import PositionTables
 
 DEFAULT_CACHE_BYTES = 4 << 30
@@ -94,12 +94,7 @@ class Engine:
                 runner = Runner(self.threads, False)
                 tables = PositionTables(runner.tables)
                 builders[name] = runner, tables, StackBuilder(packer, name, tables)
-        embedding = next(iter(builders.values()))[2]._embedding_name()
-        if spec.encoder is not None and spec.encoder.embedding.patches is not None:
-            packer.add("encoder.embed.patch", ["encoder.embed.patch"])
-        for head in (spec.head, spec.pooler):
-            if head is not None:
-                plan_head(packer, head, embedding)
+        plan_heads(packer, next(iter(builders.values()))[2]._embedding_name())
         packer.allocate()
         last = "decoder" if spec.decoder is not None else "encoder"
         in_stack = spec.decoder is not None and spec.head is not None and spec.task in DECODER_TASKS

@@ -357,6 +357,24 @@ def describe_norm(packer, name, spec):
     return kind, spec.eps, packer.array(f"{name}.weight"), packer.array(f"{name}.bias")
 
 
+def plan_heads(packer, embedding_name):
+    """Announces what stands before and behind the stacks: patches of images, the head, the pooler."""
+    spec = packer.spec
+    if spec.encoder is not None and spec.encoder.embedding.patches is not None:
+        packer.add("encoder.embed.patch", ["encoder.embed.patch"])
+    for head in (spec.head, spec.pooler):
+        if head is not None:
+            plan_head(packer, head, embedding_name)
+
+
+def matrix_roles(spec, views):
+    """The role of every matrix that a model multiplies by (see weight_kind), by our name; nothing is packed."""
+    packer = Packer(spec, views, "auto", 1)
+    builders = [StackBuilder(packer, name, None) for name in ("encoder", "decoder") if getattr(spec, name) is not None]
+    plan_heads(packer, builders[0]._embedding_name())
+    return {matrix.name: matrix.role for matrices in packer.plan.values() for matrix in matrices}
+
+
 def plan_head(packer, head, embedding_name):
     """Announces the matrices of a head; a tied step reads the token embedding."""
     for step in head.steps:

@@ -41,6 +41,10 @@ class WeightView:
         """(tensor, rows) where the view is whole rows of one stored tensor, chosen by a slice or an index array; else None."""
         return None
 
+    def sources(self):
+        """The stored tensors that it is made from."""
+        return ()
+
     def release(self):
         """Tell the kernel that the stored bytes are not needed for now."""
 
@@ -77,6 +81,9 @@ class StoredRows(WeightView):
     def row_source(self):
         return self.tensor, self.rows
 
+    def sources(self):
+        return (self.tensor,)
+
     def release(self):
         self.tensor.release()
 
@@ -97,6 +104,9 @@ class Computed(WeightView):
         self.shape = tuple(shape)
         self._make = make
         self._tensors = tuple(tensors)
+
+    def sources(self):
+        return self._tensors
 
     def to_float32(self, rows=None):
         values = np.asarray(self._make(), np.float32).reshape(self.shape)

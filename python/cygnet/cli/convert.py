@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from cygnet.cli.parser import WEIGHTS, Parser
+from cygnet.cli.progress import Progress
 
 
 def configure(parser: Parser) -> None:
     parser.add_argument("source", metavar="SOURCE", help="folder, file, pkg:NAME or a Hugging Face id on this machine")
     parser.add_argument("target", metavar="TARGET", help="new folder; a new file for a GGUF source")
     parser.add_argument("--weights", choices=[kind for kind in WEIGHTS if kind != "auto"], required=True, help="form of the matrices")
+    parser.add_argument("-t", "--threads", type=int, metavar="N", help="number of threads (default: what the process may use)")
 
 
 def run(args) -> None:
     from cygnet.models.convert import convert
 
-    target = convert(args.source, args.target, weights=args.weights)
+    with Progress("matrices") as progress:
+        target = convert(args.source, args.target, weights=args.weights, threads=args.threads, progress=progress)
     files = [file for file in target.rglob("*") if file.is_file()] if target.is_dir() else [target]
     print(f"{target}: {sum(file.stat().st_size for file in files) / 1e6:.1f} MB")

@@ -2,20 +2,25 @@
 
 A folder becomes a folder: one model.safetensors with the tensors under their own names, and config, tokenizer and settings beside it. A GGUF file
 becomes a GGUF file. int8 and int4 are GGUF's blocks Q8_0 and Q4_1 (in safetensors as bytes that the metadata describes); tables of tokens and output
-layers, which lose more by four bits than they gain, stay at eight. Vectors (norms, biases) keep their type.
+layers, which lose more by four bits than they gain, stay at eight. What the model does not multiply by (norms, biases, positions), and routers of
+experts, keep their type. So the converted model computes what the source does when it is loaded with that `weights=`, except for matrices that
+blocks cannot hold: those that the file stores turned or otherwise than the model uses them, and rows that are no multiple of 32, go to float16.
 """
 
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
+from cygnet.cpu_count import thread_count
 from cygnet.errors import OptionError
 from cygnet.files import read_json
-from cygnet.formats import open_weights
+from cygnet.formats import Tensor, open_weights
 from cygnet.formats.gguf_write import write_gguf
 from cygnet.formats.safetensors import write_safetensors
 from cygnet.models.encode import BLOCK, encoded
+from cygnet.packing import matrix_roles
 
 # weights= -> (stored type of matrices, of tables)
 TYPES = {
@@ -25,10 +30,19 @@ TYPES = {
     "int8": ("Q8_0", "Q8_0"),
     "int4": ("Q4_1", "Q8_0"),
 }
+# Ways a tensor is used; of several uses the last of these decides.
+CAUTION = ("block", "table", "computed", "exact")
 _WEIGHT_SUFFIXES = (".safetensors", ".bin", ".pt", ".pth", ".npz", ".msgpack", ".h5", ".gguf", ".onnx", ".ot", ".index.json")
 
 
-def convert(source: str | Path, target: str | Path, *, weights: str) -> Path:
+def convert(
+    source: str | Path,
+    target: str | Path,
+    *,
+    weights: str,
+    threads: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> Path:
     """Writes a model with its weights in another form.
 
     Parameters
@@ -36,9 +50,13 @@ def convert(source: str | Path, target: str | Path, *, weights: str) -> Path:
     source : str or Path
         As `cygnet.load` takes it.
     target : str or Path
-        A folder that does not exist yet or is empty; for a GGUF source a file that does not exist.
+        A folder that does not exist yet or is empty; for a GGUF source a file NAME.gguf that does not exist.
     weights : str
         "float32", "float16", "bfloat16", "int8" or "int4".
+    threads : int, optional
+        Default: what the process may really use.
+    progress : callable, optional
+        Called with the number of matrices that are written, and of all that will be.
 
     Returns
     -------
@@ -48,7 +66,7 @@ def convert(source: str | Path, target: str | Path, *, weights: str) -> Path:
     Raises
     ------
     OptionError
-        The target is there already, or `weights` is not known.
+        The target is there already or of the wrong kind, or `weights` is not known.
     WeightsError, UnsupportedModel
         The source could not be loaded either.
     """
@@ -58,11 +76,15 @@ def convert(source: str | Path, target: str | Path, *, weights: str) -> Path:
     if weights not in TYPES:
         raise OptionError(f"weights={weights!r} is not known: {', '.join(TYPES)}")
     path, target = resolve(source), Path(target)
+    threads = thread_count(threads)
     if target.exists() and (target.is_file() or any(target.iterdir())):
         raise OptionError(f"{target} is there already: name a new one")
-    roles = _roles(load_spec(path).weights)
+    roles = _roles(load_spec(path))
     with open_weights(path) as stored:
-        tensors = {name: _converted(tensor, roles.get(name), *TYPES[weights]) for name, tensor in stored.items()}
+        _check_target(target, stored.kind)
+        tensors = {name: _converted(tensor, roles.get(name), *TYPES[weights], threads) for name, tensor in stored.items()}
+        if progress is not None:
+            tensors = _told(tensors, stored, progress)
         if stored.kind == "gguf":
             write_gguf(target, tensors, stored.metadata)
         else:
@@ -72,24 +94,50 @@ def convert(source: str | Path, target: str | Path, *, weights: str) -> Path:
     return target
 
 
-def _roles(views) -> dict[str, str]:
-    """ "matrix" or "table" for each stored tensor whose rows the model takes as stored; others are turned or computed with and cannot be blocks."""
-    roles = {}
-    for name, view in views.items():
-        source = view.row_source()
-        if source is not None and len(view.shape) == 2:
-            table = ".embed." in name or name.startswith("head.")
-            roles[source[0].name] = "table" if table or roles.get(source[0].name) == "table" else "matrix"
+def _check_target(target: Path, kind: str) -> None:
+    """A GGUF file becomes a file, everything else a folder: a name that says otherwise is a misunderstanding."""
+    if kind == "gguf" and (target.suffix != ".gguf" or target.is_dir()):
+        raise OptionError(f"a GGUF file becomes a GGUF file: name a target that ends in .gguf, not {target}")
+    if kind != "gguf" and target.suffix in (".gguf", ".safetensors", ".bin", ".npz"):
+        raise OptionError(f"this model becomes a folder with config and weights: name a folder, not {target}")
+
+
+def _roles(loaded) -> dict[str, str]:
+    """How each stored tensor that the model multiplies by is used: "table", "block", "exact" (see packing.weight_kind), or "computed" from."""
+    roles: dict[str, str] = {}
+    for name, role in matrix_roles(loaded.spec, loaded.weights).items():
+        view = loaded.weights[f"{name}.weight"]
+        for tensor in view.sources():
+            use = role if role == "exact" or view.row_source() is not None else "computed"
+            roles[tensor.name] = max(use, roles.get(tensor.name, use), key=CAUTION.index)
     return roles
 
 
-def _converted(tensor, role: str | None, matrix_type: str, table_type: str):
-    if len(tensor.shape) < 2 or tensor.dtype.startswith(("I", "U", "BOOL")):
+def _converted(tensor, role: str | None, matrix_type: str, table_type: str, threads: int):
+    if role in (None, "exact") or len(tensor.shape) < 2 or tensor.dtype.startswith(("I", "U", "BOOL")):
         return tensor
     dtype = table_type if role == "table" else matrix_type
-    if dtype in ("Q8_0", "Q4_1") and (role is None or tensor.shape[-1] % BLOCK):
+    if dtype in ("Q8_0", "Q4_1") and (role == "computed" or tensor.shape[-1] % BLOCK):
         dtype = "F16" if tensor.is_block_type or tensor.dtype in ("F32", "F64") else tensor.dtype
-    return tensor if dtype == tensor.dtype else encoded(tensor, dtype)
+    return tensor if dtype == tensor.dtype else encoded(tensor, dtype, threads)
+
+
+def _told(tensors: dict, stored, progress: Callable[[int, int], object]) -> dict:
+    """The same tensors; each that is encoded tells when it was read."""
+    changed = [name for name, tensor in tensors.items() if tensor is not stored[name]]
+    done = 0
+
+    def reading(tensor):
+        def read():
+            nonlocal done
+            raw = tensor.raw()
+            done += 1
+            progress(done, len(changed))
+            return raw
+
+        return Tensor(tensor.name, tensor.dtype, tensor.shape, read)
+
+    return {**tensors, **{name: reading(tensors[name]) for name in changed}}
 
 
 def _copy_settings(source: Path, target: Path) -> None:
