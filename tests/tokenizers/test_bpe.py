@@ -137,3 +137,9 @@ def test_random_letters_without_a_space():
 def test_ids_beyond_the_limit_are_refused():
     with pytest.raises(TokenizerError, match="2147483647"):
         BPE({"a": 2**31 - 1}, [])
+
+
+def test_offsets_behind_dropped_bytes_count_in_the_spelled_word():
+    document = byte_level_document()
+    del document["model"]["vocab"]["Ġ"]
+    assert Tokenizer.from_json(document).encode(" 00").offsets == [(0, 1), (0, 1)]

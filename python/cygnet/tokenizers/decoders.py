@@ -223,6 +223,11 @@ class BPEDecoder(DecoderBase):
     def __init__(self, suffix: str = "</w>"):
         self.suffix = suffix
 
+    def chain(self, tokens: list[str]) -> list[str]:
+        if not self.suffix:
+            return tokens
+        return [token.replace(self.suffix, " " if i < len(tokens) else "") for i, token in enumerate(tokens, 1)]
+
     def stage(self) -> Stage:
         return _BPEDecoderStage(self.suffix)
 

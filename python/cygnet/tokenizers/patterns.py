@@ -7,7 +7,7 @@ from functools import lru_cache
 import regex
 
 from cygnet.errors import TokenizerError
-from cygnet.tokenizers.unicode_classes import ONIGURUMA_WORD, SPACE
+from cygnet.tokenizers.unicode_classes import ONIGURUMA_SET_WORD, ONIGURUMA_WORD, SPACE
 
 # Escapes whose meaning differs; the second form is for the inside of a [...] set.
 ESCAPES = {
@@ -15,8 +15,10 @@ ESCAPES = {
     "S": (f"[^{SPACE}]", f"[^{SPACE}]"),
     "d": (r"\p{Nd}", r"\p{Nd}"),
     "D": (r"\P{Nd}", r"\P{Nd}"),
-    "w": (f"[{ONIGURUMA_WORD}]", ONIGURUMA_WORD),
-    "W": (f"[^{ONIGURUMA_WORD}]", f"[^{ONIGURUMA_WORD}]"),
+    "w": (f"[{ONIGURUMA_WORD}]", ONIGURUMA_SET_WORD),
+    "W": (f"[^{ONIGURUMA_WORD}]", f"[^{ONIGURUMA_SET_WORD}]"),
+    "b": (f"(?:(?<=[{ONIGURUMA_WORD}])(?![{ONIGURUMA_WORD}])|(?<![{ONIGURUMA_WORD}])(?=[{ONIGURUMA_WORD}]))", r"\x08"),
+    "B": (f"(?:(?<=[{ONIGURUMA_WORD}])(?=[{ONIGURUMA_WORD}])|(?<![{ONIGURUMA_WORD}])(?![{ONIGURUMA_WORD}]))", "B"),
     "h": ("[0-9A-Fa-f]", "0-9A-Fa-f"),
     "H": ("[^0-9A-Fa-f]", "[^0-9A-Fa-f]"),
     "Z": (r"(?=\n?\Z)", "Z"),

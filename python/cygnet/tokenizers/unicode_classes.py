@@ -13,9 +13,10 @@ from cygnet._core._unicode import has_new_in_16, is_new_in_16, unassigned_ranges
 
 # White_Space property: what \s means to the reference; the regex package's own \s would add U+001C to U+001F.
 SPACE = r"\t-\r \x85\xA0\u1680\u2000-\u200A\u2028\u2029\u202F\u205F\u3000"
-# \w of UTS #18, and as Oniguruma has it.
+# \w of UTS #18; as Oniguruma has it inside a set; and as it has it alone and at \b.
 WORD = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\p{Join_Control}"
-ONIGURUMA_WORD = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\xB2\xB3\xB9\xBC-\xBE"
+ONIGURUMA_SET_WORD = r"\p{Alphabetic}\p{M}\p{Nd}\p{Pc}"
+ONIGURUMA_WORD = ONIGURUMA_SET_WORD + r"\xB2\xB3\xB9\xBC-\xBE"
 
 _NEVER_ASSIGNED = "\u0378"
 # A letter whose category Unicode 17.0 changed, and one of the category it had.
