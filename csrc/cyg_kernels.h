@@ -17,7 +17,9 @@ extern "C" {
 #endif
 
 #define CYG_GROUP 32      /* weights (and activations) that share one scale in the integer kinds */
-#define CYG_KEY_BLOCK 32  /* keys in one block of key/value memory; attention splits keys at its multiples only */
+#define CYG_KEY_BLOCK 32  /* keys in one block of key/value memory */
+#define CYG_KEY_CHUNK 256 /* keys that share one running softmax; attention splits keys at its multiples only */
+#define CYG_ATTENTION_ROWS 32 /* rows (query tokens times heads) that the attention kernel works on together */
 
 /* ---- packed weights -------------------------------------------------------------------------------------------------------------------
 
@@ -70,7 +72,8 @@ struct cyg_product {
      s_j += key_bias[h * key_bias_stride + j]                    if key_bias
      s_j += bias[h * bias_head_stride + i * bias_token_stride + j]  if bias
      allowed keys: j < keys; causal: j <= position_i; window > 0: |position_i - j| < window
-     o = sum_j softmax(s)_j v_j, one online softmax over blocks in ascending order; a row without any allowed key gives zeros. */
+     o = sum_j softmax(s)_j v_j, an online softmax over the blocks of each chunk of CYG_KEY_CHUNK keys, chunks joined in ascending order; a row without
+     any allowed key gives zeros. */
 enum cyg_kv_kind { CYG_KV_F32, CYG_KV_F16 };
 
 struct cyg_attention {
@@ -95,6 +98,7 @@ struct cyg_attention {
     int64_t key_bias_stride;
     const float *bias;
     int64_t bias_head_stride, bias_token_stride;
+    float *parts;             /* room for CYG_ATTENTION_ROWS * D floats; needed by `attention` where there are more than CYG_KEY_CHUNK keys */
 };
 
 /* ---- the rest -------------------------------------------------------------------------------------------------------------------------- */
@@ -123,8 +127,13 @@ struct cyg_kernels {
     void (*quantize_weights)(enum cyg_weight_kind kind, const float *w, int64_t ldw, int64_t rows, int64_t k, uint8_t *codes, float *scales, float *minima);
 
     void (*attention)(const struct cyg_attention *share);
-    /* Writes one token's key and value of one head into slot 0..31 of its block; k and v point at this layer's and head's part of the block. */
-    void (*store_kv)(enum cyg_kv_kind kind, const float *key, const float *value, int head_dim, int slot, void *k, void *v);
+    /* The same in two steps, so that chunks of keys can be shares of different threads: attention_part writes what a share makes of one chunk into `parts`,
+       (tokens, heads, D + 2) floats; attention_join joins chunks 0 .. chunks - 1 that lie one after another. The bits are those of `attention`. */
+    void (*attention_part)(const struct cyg_attention *share, int64_t chunk, float *parts);
+    void (*attention_join)(const struct cyg_attention *share, int64_t chunks, float *parts);
+    /* Writes one token's key and value of one head into slot 0..31 of its block; k and v point at this layer's and head's part of the block. Returns
+       whether a finite number became infinite in float16. */
+    int (*store_kv)(enum cyg_kv_kind kind, const float *key, const float *value, int head_dim, int slot, void *k, void *v);
 
     /* y = (x - mean) / sqrt(var + eps) * weight + bias, biased variance; weight and bias may be NULL; in place allowed. */
     void (*layer_norm)(const float *x, int64_t ldx, int64_t m, int64_t d, const float *weight, const float *bias, float eps, float *y, int64_t ldy);

@@ -3,11 +3,12 @@
 from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 
-from cygnet._core._kernels cimport CYG_KEY_BLOCK, CYG_KV_F16, CYG_KV_F32, cyg_attention, cyg_kernels, cyg_kv_kind, kernels_of
+from cygnet._core._kernels cimport CYG_ATTENTION_ROWS, CYG_KEY_BLOCK, CYG_KEY_CHUNK, CYG_KV_F16, CYG_KV_F32, cyg_attention, cyg_kernels, cyg_kv_kind, kernels_of
 
 from cygnet.errors import OptionError
 
 KEY_BLOCK = CYG_KEY_BLOCK
+KEY_CHUNK = CYG_KEY_CHUNK
 MAX_HEAD_DIM = 512
 
 
@@ -20,16 +21,18 @@ cdef int want(bint condition, message) except -1:
 def store_kv(const float[:, ::1] key, const float[:, ::1] value, uint8_t[:, ::1] blocks, isa=None):
     """Writes keys and values (K, D) into blocks (ceil(K / 32), bytes of a block): the key part (D, 32), then the value part (32, D).
 
-    The element type follows from the bytes of a block: 64 D elements of float32 or float16.
+    The element type follows from the bytes of a block: 64 D elements of float32 or float16. Returns whether a number did not fit it.
     """
     cdef const cyg_kernels *table = kernels_of(isa)
     cdef int64_t keys = key.shape[0], dim = key.shape[1], i
     cdef cyg_kv_kind kind = kind_of(blocks, keys, dim)
     cdef uint8_t *start
+    cdef int beyond = 0
     want(value.shape[0] == keys and value.shape[1] == dim, "store_kv: key and value differ in shape")
     for i in range(keys):
         start = &blocks[i // CYG_KEY_BLOCK, 0]
-        table.store_kv(kind, &key[i, 0], &value[i, 0], <int> dim, <int> (i % CYG_KEY_BLOCK), start, start + blocks.shape[1] // 2)
+        beyond |= table.store_kv(kind, &key[i, 0], &value[i, 0], <int> dim, <int> (i % CYG_KEY_BLOCK), start, start + blocks.shape[1] // 2)
+    return bool(beyond)
 
 
 cdef cyg_kv_kind kind_of(const uint8_t[:, ::1] blocks, int64_t keys, int64_t dim) except *:
@@ -51,15 +54,16 @@ cdef int place(const float[:, :, :] x, int64_t *first, int64_t *second, what) ex
 
 def attention(const float[:, :, :] query, const uint8_t[:, ::1] blocks, int64_t keys, float[:, :, :] out, *, float scale, float softcap=0.0,
               bint causal=False, int64_t window=0, int64_t first_query=0, const float[:, ::1] relative=None, int64_t relative_zero=0,
-              const float[::1] key_bias=None, const float[:, :, :] bias=None, isa=None):
+              const float[::1] key_bias=None, const float[:, :, :] bias=None, bint split=False, isa=None):
     """out (T, H, D) = attention of query (T, H, D) over the first `keys` keys of blocks (as store_kv writes them).
 
     relative (H, n) holds the bias of distance (key position - query position) d at relative_zero + d; key_bias (K); bias (H, T, K), where
-    an axis repeated by numpy.broadcast_to costs nothing.
+    an axis repeated by numpy.broadcast_to costs nothing. `split` takes every chunk of keys as a share of its own and joins them at the end.
     """
     cdef const cyg_kernels *table = kernels_of(isa)
     cdef cyg_attention share
     cdef int64_t tokens = query.shape[0], heads = query.shape[1], dim = query.shape[2], i
+    cdef int64_t chunks = (keys + CYG_KEY_CHUNK - 1) // CYG_KEY_CHUNK, width = tokens * heads * (dim + 2)
     share.kv_kind = kind_of(blocks, keys, dim)
     share.k_offset, share.v_offset = 0, CYG_KEY_BLOCK * dim
     want(out.shape[0] == tokens and out.shape[1] == heads and out.shape[2] == dim, "attention: query and out differ in shape")
@@ -91,11 +95,21 @@ def attention(const float[:, :, :] query, const uint8_t[:, ::1] blocks, int64_t 
     share.keys, share.first_query, share.tokens, share.heads, share.head_dim = keys, first_query, tokens, <int> heads, <int> dim
     share.scale, share.softcap, share.causal, share.window = scale, softcap, causal, window
     cdef const void **pointers = <const void **> malloc((blocks.shape[0] + 1) * sizeof(void *))
-    if pointers == NULL:
+    cdef float *parts = <float *> malloc(max(chunks * width if split else 0, CYG_ATTENTION_ROWS * dim) * sizeof(float))
+    if pointers == NULL or parts == NULL:
+        free(pointers)
+        free(parts)
         raise MemoryError()
     for i in range(blocks.shape[0]):
         pointers[i] = &blocks[i, 0]
     share.blocks = pointers
+    share.parts = parts
     with nogil:
-        table.attention(&share)
+        if split:
+            for i in range(chunks):
+                table.attention_part(&share, i, parts + i * width)
+            table.attention_join(&share, chunks, parts)
+        else:
+            table.attention(&share)
+    free(parts)
     free(pointers)

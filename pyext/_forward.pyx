@@ -9,21 +9,26 @@ from libc.string cimport memcpy, memset
 
 from cygnet._core._block cimport block_forward, settle
 from cygnet._core._cache cimport BlockPool, Sequence
-from cygnet._core._kernels cimport CYG_GROUP, CYG_KEY_BLOCK, CYG_KV_F16, CYG_KV_F32, cyg_activation, cyg_kv_kind, kernels
+from cygnet._core._kernels cimport CYG_GROUP, CYG_KEY_BLOCK, CYG_KEY_CHUNK, CYG_KV_F16, CYG_KV_F32, cyg_activation, cyg_kv_kind, kernels
 from cygnet._core._linear cimport Linear, Rows, Weight, memory_give, memory_take, needs_codes
 from cygnet._core._pass cimport (FEW_ROWS, STAGE_EMBED, STAGE_HEAD, STAGES, Bias, Norm, Pass, Rope, View, normalize, prepare, product, stage_begin,
                                  stage_end)
 from cygnet._core._stack cimport HeadStep, Stack, StackLayout
-from cygnet._core._threads cimport TEAM_STAGES, Job, team_claim, team_finish, team_stopped
+from cygnet._core._threads cimport TEAM_STAGES, Job, team_claim, team_counter, team_finish, team_stopped
 
 import numpy as np
 
-from cygnet.errors import Cancelled, OptionError
+from cygnet.errors import Cancelled, OptionError, OutOfRange
 
 STAGE_NAMES = ("embed", "norm", "qkv", "attention", "output", "up", "activation", "down", "head")
 cdef int64_t SCRATCH_TILE = 16       # query tokens of an attention share, for the bias of disentangled attention
 cdef int ROPES = 8                   # rotary tables of a variant, as cygnet.position_tables numbers them
+cdef int64_t SPLIT_TOKENS = 16       # most new tokens of a sequence whose chunks of keys are shares of their own
+cdef int64_t SPLIT_ROWS = 1024       # most rows of parts: with more there are shares enough without
 cdef size_t KEPT_BYTES = 64 << 20    # a workspace larger than this shrinks when a pass needs less than a quarter of it
+
+
+BEYOND = ("a key or value of this model lies beyond 65504, the largest number of float16: load the model with cache_dtype=\"float32\"")
 
 
 cdef struct Work:
@@ -40,6 +45,13 @@ cdef struct Work:
     float *head_a
     float *head_b
     float *logits            # (R, V) output
+    int beyond               # a key or value did not fit float16
+
+
+cdef int64_t _most_chunks(Sequence sequence, int64_t count):
+    """Chunks of keys that a sequence's new tokens see, in its own memory or in its source's."""
+    cdef Sequence source = sequence.source
+    return (max(sequence.length + count, source.length if source is not None else 0) + CYG_KEY_CHUNK - 1) // CYG_KEY_CHUNK
 
 
 cdef class Workspace:
@@ -125,11 +137,15 @@ cdef class Runner:
     cdef int64_t clock[16]
     cdef bint timed
 
-    def __init__(self, int threads, bint half_precision_cache):
+    def __init__(self, int threads):
         self.threads = threads
-        self.kv = CYG_KV_F16 if half_precision_cache else CYG_KV_F32
+        self.kv = CYG_KV_F32
         self.tables = Tables()
         self.workspace = Workspace()
+
+    def keep_half(self, bint half):
+        """Keys and values are kept in float16 from now on, or in float32; to be decided before there are sequences."""
+        self.kv = CYG_KV_F16 if half else CYG_KV_F32
 
     def cancel(self):
         """Stops the running pass, or the next one, within one layer; it raises Cancelled."""
@@ -197,6 +213,8 @@ cdef class Runner:
         if stopped:
             self.cancelled = 0
             raise Cancelled("the forward pass was stopped")
+        if work.beyond:
+            raise OutOfRange(BEYOND)
         for sequence, count in zip(sequences, counts):
             sequence.advance(count)
 
@@ -205,7 +223,7 @@ cdef class Runner:
         cdef Pass *p = &work.p
         cdef Sequence sequence, source
         cdef int64_t i, j, row = 0, blocks = 0, longest = 0, rows, slots = total * stack.layout.expert_top_k
-        cdef int64_t block_bytes = self.block_bytes(stack), code_rows, padded
+        cdef int64_t block_bytes = self.block_bytes(stack), code_rows, padded, part_rows = 0
         cdef char *at
         cdef char *block
         cdef bint keep = len(sequences) > 0
@@ -213,15 +231,23 @@ cdef class Runner:
         p.view_count = len(counts)
         p.clock = self.clock if self.timed else NULL
         p.ropes, p.biases = self.tables.ropes, self.tables.biases
+        p.beyond = &work.beyond
         for count in counts:
             longest = max(longest, count)
             blocks += (count + CYG_KEY_BLOCK - 1) // CYG_KEY_BLOCK
+        if keep and longest <= SPLIT_TOKENS:
+            for sequence, count in zip(sequences, counts):
+                part_rows += count * _most_chunks(sequence, count)
+            if part_rows > SPLIT_ROWS:
+                part_rows = 0
         padded = (max(stack.layout.code_width, stack.layout.expert_width) + CYG_GROUP - 1) // CYG_GROUP * CYG_GROUP
         code_rows = max(total, slots, work.head_count)
         p.scratch_width = padded
         p.scratch_bytes = _step(FEW_ROWS * padded, 5) + _step(FEW_ROWS * padded // CYG_GROUP, 8) + 64
         if stack.layout.positional_rows:
             p.scratch_bytes = max(p.scratch_bytes, _step(SCRATCH_TILE * (longest + stack.layout.positional_rows), 4))
+        p.room_offset = p.scratch_bytes
+        p.scratch_bytes += _step(stack.layout.room_width, 4)
         for sizing in (True, False):
             at = NULL if sizing else self.workspace.memory
             p.views, at = <View *>at, at + _step(p.view_count, sizeof(View))
@@ -236,6 +262,8 @@ cdef class Runner:
             p.codes, at = <int8_t *>at, at + _step(code_rows * padded, 1)
             p.code_scales, at = <float *>at, at + _step(code_rows * padded // CYG_GROUP, 4)
             p.code_sums, at = <int32_t *>at, at + _step(code_rows * padded // CYG_GROUP, 4)
+            p.parts, at = <float *>at, at + _step(part_rows * stack.layout.part_width, 4)
+            p.arrived, at = <team_counter *>at, at + _step(p.view_count * stack.layout.key_heads, sizeof(team_counter))
             p.router, at = <float *>at, at + _step(total * (stack.layout.expert_count + 1), 4)
             p.expert_rows, at = <float *>at, at + _step((slots + total) * stack.layout.width, 4)
             p.expert_wide, at = <float *>at, at + _step(slots * stack.layout.expert_width, 4)
@@ -250,7 +278,11 @@ cdef class Runner:
             kv, at = <size_t>at, at + (0 if keep else blocks * block_bytes)
             if sizing:
                 self.workspace.need(<size_t>at)
+        if part_rows == 0:
+            p.parts = NULL
+        memset(p.arrived, 0, p.view_count * stack.layout.key_heads * sizeof(team_counter))
         p.single = True
+        part_rows = 0
         block = <char *><size_t>kv
         for i in range(p.view_count):
             count = counts[i]
@@ -259,7 +291,8 @@ cdef class Runner:
             p.views[i].source_blocks, p.views[i].source_keys = NULL, 0
             if keep:
                 sequence = sequences[i]
-                p.views[i].start, p.views[i].blocks = sequence.length, sequence.blocks
+                p.views[i].start, p.views[i].blocks, p.views[i].part = sequence.length, sequence.blocks, part_rows
+                part_rows += count * _most_chunks(sequence, count)
                 if sequence.source is not None:
                     source = sequence.source
                     p.views[i].source_blocks, p.views[i].source_keys = source.blocks, source.length
@@ -301,6 +334,7 @@ cdef struct SourceWork:
     int64_t width
     int heads, head_dim
     int64_t columns, kv_offset
+    int beyond
 
 
 cdef void _source_job(void *argument, int thread) noexcept nogil:
@@ -322,7 +356,9 @@ cdef void _source_job(void *argument, int thread) noexcept nogil:
             for head in range(w.heads):
                 key = p.qkv + row * w.columns + head * dim
                 block = <char *>p.views[p.view_of[row]].blocks[position // CYG_KEY_BLOCK] + (w.kv_offset + head * 2 * dim * CYG_KEY_BLOCK) * size
-                p.table.store_kv(p.kv_kind, key, key + w.heads * dim, w.head_dim, <int>(position % CYG_KEY_BLOCK), block, block + dim * CYG_KEY_BLOCK * size)
+                if p.table.store_kv(p.kv_kind, key, key + w.heads * dim, w.head_dim, <int>(position % CYG_KEY_BLOCK), block,
+                                    block + dim * CYG_KEY_BLOCK * size):
+                    p.beyond[0] = 1
     team_finish(p.members, thread, p.tokens)
 
 
@@ -340,6 +376,7 @@ cdef int _store_source(Runner runner, Stack decoder, int layer, weight, const fl
     memset(&work, 0, sizeof(work))
     work.parts, work.count, work.columns = kv.parts, kv.count, kv.n
     work.hidden, work.width = &hidden[0, 0], kv.k
+    p.beyond = &work.beyond
     work.heads, work.head_dim = decoder.layout.cross[layer].kv_heads, decoder.layout.cross[layer].head_dim
     work.kv_offset = decoder.layout.cross[layer].kv_offset
     p.table, p.tokens, p.kv_kind, p.view_count = kernels(), total, runner.kv, len(counts)
@@ -365,6 +402,8 @@ cdef int _store_source(Runner runner, Stack decoder, int layer, weight, const fl
             row += count
         p.members = job.members
         job.run(_source_job, &work, NULL)
+    if work.beyond:
+        raise OutOfRange(BEYOND)
     return 0
 
 

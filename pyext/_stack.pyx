@@ -6,7 +6,7 @@ from libc.stdlib cimport calloc, free
 from cygnet._core._attention_sublayer cimport Attention, Disentangled
 from cygnet._core._block cimport Layer
 from cygnet._core._feed_forward_sublayer cimport Experts, FeedForward
-from cygnet._core._kernels cimport CYG_KEY_BLOCK
+from cygnet._core._kernels cimport CYG_ATTENTION_ROWS, CYG_KEY_BLOCK
 from cygnet._core._linear cimport Linear, Weight
 from cygnet._core._pass cimport Norm
 from cygnet._core._recurrent_sublayer cimport Recurrent
@@ -134,6 +134,9 @@ cdef class Stack:
             a.kv_offset = self._place(2 * a.kv_heads * a.head_dim)
         self.layout.qkv_width = max(self.layout.qkv_width, qkv.n)
         self.layout.mixed_width = max(self.layout.mixed_width, <int64_t>a.heads * a.head_dim)
+        self.layout.part_width = max(self.layout.part_width, <int64_t>a.heads * (a.head_dim + 2))
+        self.layout.key_heads = max(self.layout.key_heads, <int64_t>a.kv_heads)
+        self.layout.room_width = max(self.layout.room_width, <int64_t>max(CYG_ATTENTION_ROWS, a.heads // a.kv_heads) * a.head_dim)
         if d.get("disentangled") is not None:
             a.disentangled = self._disentangled(d["disentangled"])
             self.layout.positional_width = max(self.layout.positional_width, a.heads * a.disentangled.rows)

@@ -43,6 +43,7 @@ enum {
 #define TEAM_CLOSED (1ull << 31)
 
 typedef void (*team_job)(void *argument, int thread);
+typedef atomic_int team_counter; /* see team_last */
 
 /* One stage of the current job. */
 struct team_stage {
@@ -177,6 +178,13 @@ static void team_finish(struct team *t, int thread, int64_t total) {
         atomic_store_explicit(&t->spins, team_adapt(spins, away), memory_order_relaxed);
     }
     me->stage++;
+}
+
+/* Counts one of `total` pieces of work as done. True for the member that did the last one, which sees what the others wrote; the counter is then zero again. */
+static int team_last(team_counter *counter, int total) {
+    if (atomic_fetch_add_explicit(counter, 1, memory_order_acq_rel) + 1 != total) return 0;
+    atomic_store_explicit(counter, 0, memory_order_relaxed);
+    return 1;
 }
 
 /* A stage that is over when every member has come. */

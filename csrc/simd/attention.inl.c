@@ -2,8 +2,10 @@
 
    A row is one query token and head. Rows are worked in groups that stay in the first cache together with a block, and in tiles whose running sums
    stay in registers. A row uses exactly its own allowed keys first..last of each block, in ascending order, and nothing of the other rows: whether
-   it sits alone or in a tile, its bits are the same. The unnormalised result is kept in `out`, which may not overlap the queries. */
-enum { GROUP_ROWS = 32 };
+   it sits alone or in a tile, its bits are the same. Every chunk of CYG_KEY_CHUNK keys has a softmax of its own that starts from nothing, and chunks
+   are joined in ascending order: whether one call sees all of them or each is another thread's share, the bits are the same. Unnormalised results are
+   kept in `out`, which may not overlap the queries. */
+enum { GROUP_ROWS = CYG_ATTENTION_ROWS, CHUNK_BLOCKS = CYG_KEY_CHUNK / CYG_KEY_BLOCK };
 #if VF_SUMS >= 16
 enum { TILE_ROWS = 8 };
 #define LARGEST_TILE(call)                                             \
@@ -16,10 +18,12 @@ enum { TILE_ROWS = 4 };
 
 struct attention_row {
     const float *q;
-    float *out;
+    float *out;                              /* of the chunks that are joined */
+    float *part;                             /* of the current chunk; may be `out` where there is only one */
     int64_t first, last;                     /* allowed keys */
     const float *relative, *key_bias, *bias; /* element j is that of key j; NULL where absent */
-    float max, sum;
+    float max, sum;                          /* of the current chunk */
+    float joined_max, joined_sum;
 };
 
 /* A tile at one block. */
@@ -76,17 +80,17 @@ CYG_INLINE void value_slot(enum cyg_kv_kind kind, const int rows, const int colu
     }
 }
 
-/* out = out * rescale + sum over slots of probability * value, for `columns` vectors of features from d on; the last has n lanes. Rows of a tile differ
+/* part = part * rescale + sum over slots of probability * value, for `columns` vectors of features from d on; the last has n lanes. Rows of a tile differ
    in their slots at the edges of the causal or windowed range only. A slot that a row may not see is never multiplied: a NaN there cannot leak. */
 CYG_INLINE void value_columns(enum cyg_kv_kind kind, const int rows, const int columns, const struct attention_tile *t, int64_t d, int64_t n) {
     vf sum[TILE_ROWS][8];
     for (int r = 0; r < rows; r++)
-        for (int c = 0; c < columns; c++) sum[r][c] = vf_mul(vf_get(t->rows[r].out + d + c * VF, n), vf_set1(t->rescale[r]));
+        for (int c = 0; c < columns; c++) sum[r][c] = vf_mul(vf_get(t->rows[r].part + d + c * VF, n), vf_set1(t->rescale[r]));
     for (int j = t->any_first; j < t->shared_first; j++) value_slot(kind, rows, columns, t, j, 1, d, n, sum);
     for (int j = t->shared_first; j < t->shared_last; j++) value_slot(kind, rows, columns, t, j, 0, d, n, sum);
     for (int j = t->shared_last; j < t->any_last; j++) value_slot(kind, rows, columns, t, j, 1, d, n, sum);
     for (int r = 0; r < rows; r++)
-        for (int c = 0; c < columns; c++) vf_put(t->rows[r].out + d + c * VF, sum[r][c], n);
+        for (int c = 0; c < columns; c++) vf_put(t->rows[r].part + d + c * VF, sum[r][c], n);
 }
 
 CYG_INLINE void value_tile(enum cyg_kv_kind kind, const int rows, const struct attention_tile *t) {
@@ -217,20 +221,70 @@ static void start_row(const struct cyg_attention *a, struct attention_row *row, 
     int64_t position = a->first_query + token;
     int64_t last = a->causal ? position + 1 : a->window > 0 ? position + a->window : a->keys;
     row->q = a->q + token * a->q_token_stride + head * a->q_head_stride;
-    row->out = a->out + token * a->out_token_stride + head * a->out_head_stride;
+    row->out = row->part = a->out + token * a->out_token_stride + head * a->out_head_stride;
     row->last = last < a->keys ? last : a->keys;
     row->first = a->window > 0 && position - a->window + 1 > 0 ? position - a->window + 1 : 0;
     row->relative = a->relative ? a->relative + head * a->relative_stride - position : NULL;
     row->key_bias = a->key_bias ? a->key_bias + head * a->key_bias_stride : NULL;
     row->bias = a->bias ? a->bias + head * a->bias_head_stride + token * a->bias_token_stride : NULL;
-    row->max = -INFINITY;
-    row->sum = 0;
-    memset(row->out, 0, (size_t)a->head_dim * sizeof(float));
+    row->joined_sum = 0;
+}
+
+/* Rows `start` .. of a share, at most GROUP_ROWS; a row counts heads first. */
+static int start_rows(const struct cyg_attention *a, struct attention_row *rows, int64_t start) {
+    int64_t total = a->tokens * a->heads;
+    int count = total - start < GROUP_ROWS ? (int)(total - start) : GROUP_ROWS;
+    for (int r = 0; r < count; r++) start_row(a, rows + r, (start + r) / a->heads, (start + r) % a->heads);
+    return count;
+}
+
+/* Asks for a block's keys and values while the block before it is worked on: blocks lie far apart, where no hardware foresees them. */
+static void expect_block(const struct cyg_attention *a, int64_t block) {
+    size_t size = a->kv_kind == CYG_KV_F32 ? sizeof(float) : sizeof(uint16_t), bytes = (size_t)a->head_dim * CYG_KEY_BLOCK * size;
+    const char *k = (const char *)a->blocks[block] + (size_t)a->k_offset * size, *v = (const char *)a->blocks[block] + (size_t)a->v_offset * size;
+    for (size_t i = 0; i < bytes; i += 64) CYG_EXPECT(k + i);
+    for (size_t i = 0; i < bytes; i += 64) CYG_EXPECT(v + i);
+}
+
+/* All rows at one chunk, into their parts. The allowed range moves on with the token. */
+static void attend_chunk(const struct cyg_attention *a, struct attention_row *rows, int count, int64_t chunk) {
+    int64_t block = rows[0].first / CYG_KEY_BLOCK, end = (rows[count - 1].last + CYG_KEY_BLOCK - 1) / CYG_KEY_BLOCK;
+    if (block < chunk * CHUNK_BLOCKS) block = chunk * CHUNK_BLOCKS;
+    if (end > (chunk + 1) * CHUNK_BLOCKS) end = (chunk + 1) * CHUNK_BLOCKS;
+    for (int r = 0; r < count; r++) {
+        rows[r].max = -INFINITY;
+        rows[r].sum = 0;
+        memset(rows[r].part, 0, (size_t)a->head_dim * sizeof(float));
+    }
+    for (; block < end; block++) {
+        if (block + 1 < end) expect_block(a, block + 1);
+        for (int r = 0; r < count; r += tile_rows(count - r)) attend_tile(a, rows + r, tile_rows(count - r), block);
+    }
+}
+
+/* Adds a row's part to what is joined. */
+static void join_part(struct attention_row *row, int64_t d) {
+    if (row->sum == 0) return; /* no key allowed, or every score -infinity */
+    if (row->joined_sum == 0) {
+        if (row->out != row->part) memcpy(row->out, row->part, (size_t)d * sizeof(float));
+        row->joined_max = row->max;
+        row->joined_sum = row->sum;
+        return;
+    }
+    float max = row->max > row->joined_max ? row->max : row->joined_max, factor[VF];
+    vf kept = vf_exp(vf_set1(row->joined_max - max)), added = vf_exp(vf_set1(row->max - max));
+    for (int64_t i = 0; i < d; i += VF) {
+        int64_t n = d - i < VF ? d - i : VF;
+        vf_put(row->out + i, vf_fma(vf_get(row->part + i, n), added, vf_mul(vf_get(row->out + i, n), kept)), n);
+    }
+    vf_store(factor, vf_fma(vf_set1(row->sum), added, vf_mul(vf_set1(row->joined_sum), kept)));
+    row->joined_max = max;
+    row->joined_sum = factor[0];
 }
 
 static void finish_row(const struct attention_row *row, int64_t d) {
-    vf factor = vf_set1(1 / row->sum);
-    if (row->sum == 0) { /* nothing allowed, or every score -infinity */
+    vf factor = vf_set1(1 / row->joined_sum);
+    if (row->joined_sum == 0) {
         memset(row->out, 0, (size_t)d * sizeof(float));
         return;
     }
@@ -242,30 +296,67 @@ static void finish_row(const struct attention_row *row, int64_t d) {
 
 static void attention(const struct cyg_attention *a) {
     struct attention_row rows[GROUP_ROWS];
-    int64_t total = a->tokens * a->heads, token = 0, head = 0;
-    for (int64_t start = 0; start < total; start += GROUP_ROWS) {
-        int count = total - start < GROUP_ROWS ? (int)(total - start) : GROUP_ROWS;
-        for (int r = 0; r < count; r++) {
-            start_row(a, rows + r, token, head);
-            if (++head == a->heads) {
-                head = 0;
-                token++;
-            }
+    for (int64_t start = 0; start < a->tokens * a->heads; start += GROUP_ROWS) {
+        int count = start_rows(a, rows, start);
+        int64_t chunk = rows[0].first / CYG_KEY_CHUNK, end = (rows[count - 1].last + CYG_KEY_CHUNK - 1) / CYG_KEY_CHUNK;
+        if (end - chunk > 1)
+            for (int r = 0; r < count; r++) rows[r].part = a->parts + r * a->head_dim;
+        for (; chunk < end; chunk++) {
+            attend_chunk(a, rows, count, chunk);
+            for (int r = 0; r < count; r++) join_part(rows + r, a->head_dim);
         }
-        /* The allowed range moves on with the token. */
-        int64_t first = rows[0].first / CYG_KEY_BLOCK, last = rows[count - 1].last;
-        for (int64_t block = first; block * CYG_KEY_BLOCK < last; block++)
-            for (int r = 0; r < count; r += tile_rows(count - r)) attend_tile(a, rows + r, tile_rows(count - r), block);
         for (int r = 0; r < count; r++) finish_row(rows + r, a->head_dim);
     }
 }
 
+/* A row's part, its maximum and its sum lie side by side. */
+static void attention_part(const struct cyg_attention *a, int64_t chunk, float *parts) {
+    struct attention_row rows[GROUP_ROWS];
+    int64_t width = a->head_dim + 2;
+    for (int64_t start = 0; start < a->tokens * a->heads; start += GROUP_ROWS) {
+        int count = start_rows(a, rows, start);
+        for (int r = 0; r < count; r++) rows[r].part = parts + (start + r) * width;
+        attend_chunk(a, rows, count, chunk);
+        for (int r = 0; r < count; r++) {
+            rows[r].part[a->head_dim] = rows[r].max;
+            rows[r].part[a->head_dim + 1] = rows[r].sum;
+        }
+    }
+}
+
+static void attention_join(const struct cyg_attention *a, int64_t chunks, float *parts) {
+    struct attention_row rows[GROUP_ROWS];
+    int64_t width = a->head_dim + 2, total = a->tokens * a->heads;
+    for (int64_t start = 0; start < total; start += GROUP_ROWS) {
+        int count = start_rows(a, rows, start);
+        for (int r = 0; r < count; r++) {
+            for (int64_t chunk = 0; chunk < chunks; chunk++) {
+                rows[r].part = parts + (chunk * total + start + r) * width;
+                rows[r].max = rows[r].part[a->head_dim];
+                rows[r].sum = rows[r].part[a->head_dim + 1];
+                join_part(rows + r, a->head_dim);
+            }
+            finish_row(rows + r, a->head_dim);
+        }
+    }
+}
+
+/* Whether a finite number becomes an infinite float16. */
+static int beyond_f16(const float *x, int64_t n) {
+    int found = 0;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t magnitude = bits_of_float(x[i]) & 0x7fffffff;
+        found |= magnitude >= 0x477ff000 && magnitude < 0x7f800000;
+    }
+    return found;
+}
+
 /* Keys are scattered into the transposed block, values copied into their row. */
-static void store_kv(enum cyg_kv_kind kind, const float *key, const float *value, int head_dim, int slot, void *k, void *v) {
+static int store_kv(enum cyg_kv_kind kind, const float *key, const float *value, int head_dim, int slot, void *k, void *v) {
     if (kind == CYG_KV_F32) {
         for (int64_t d = 0; d < head_dim; d++) ((float *)k)[d * CYG_KEY_BLOCK + slot] = key[d];
         memcpy((float *)v + (int64_t)slot * head_dim, value, (size_t)head_dim * sizeof(float));
-        return;
+        return 0;
     }
     uint16_t narrow[64];
     for (int64_t start = 0; start < head_dim; start += 64) {
@@ -274,4 +365,5 @@ static void store_kv(enum cyg_kv_kind kind, const float *key, const float *value
         for (int64_t d = 0; d < n; d++) ((uint16_t *)k)[(start + d) * CYG_KEY_BLOCK + slot] = narrow[d];
     }
     f32_to_f16(value, head_dim, (uint16_t *)v + (int64_t)slot * head_dim);
+    return beyond_f16(key, head_dim) | beyond_f16(value, head_dim);
 }

@@ -14,6 +14,13 @@
 #define CYG_INLINE static inline __attribute__((always_inline))
 #endif
 
+/* Brings a cache line as far as the second-level cache; a hint that may do nothing. */
+#if defined(__GNUC__)
+#define CYG_EXPECT(p) __builtin_prefetch(p, 0, 2)
+#else
+#define CYG_EXPECT(p) ((void)(p))
+#endif
+
 CYG_INLINE uint32_t bits_of_float(float x) {
     uint32_t u;
     memcpy(&u, &x, sizeof u);

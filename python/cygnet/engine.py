@@ -23,6 +23,7 @@ from cygnet.position_tables import PositionTables
 DEFAULT_CACHE_BYTES = 4 << 30
 # The head of these belongs to the decoder: forward() runs it.
 DECODER_TASKS = (Task.CAUSAL_LM, Task.SEQ2SEQ, Task.HIDDEN_STATES)
+CACHE_DTYPES = ("auto", "float32", "float16")
 
 
 class Engine:
@@ -41,6 +42,8 @@ class Engine:
         Longest sequence, at most what the model allows (the default).
     cache_bytes : int, optional
         Limit of the key/value memory; by default 4 GiB or half of the machine's memory, if that is less. Memory is taken as it is needed.
+    cache_dtype : str
+        "float32" or "float16": how a decoder keeps keys and values. "auto" is float32 where its attention has float32 weights, else float16.
 
     Raises
     ------
@@ -58,7 +61,7 @@ class Engine:
 
     block_tokens = BLOCK_TOKENS
 
-    def __init__(self, spec, views, *, weights="auto", threads=None, max_context=None, cache_bytes=None):
+    def __init__(self, spec, views, *, weights="auto", threads=None, max_context=None, cache_bytes=None, cache_dtype="auto"):
         self.spec = spec
         self.threads = thread_count(threads)
         if not isinstance(self.threads, int) or not 1 <= self.threads <= 255:
@@ -66,7 +69,7 @@ class Engine:
         self.max_context = self._context(max_context)
         self._lock = threading.RLock()
         self._build(views, weights)
-        self._pools(cache_bytes)
+        self._pools(cache_bytes, cache_dtype)
 
     def _context(self, asked):
         spec, limits = self.spec, [self.spec.max_positions]
@@ -91,7 +94,7 @@ class Engine:
         builders = {}
         for name in ("encoder", "decoder"):
             if getattr(spec, name) is not None:
-                runner = Runner(self.threads, False)
+                runner = Runner(self.threads)
                 tables = PositionTables(runner.tables)
                 builders[name] = runner, tables, StackBuilder(packer, name, tables)
         plan_heads(packer, next(iter(builders.values()))[2]._embedding_name())
@@ -115,13 +118,17 @@ class Engine:
         self.weight_bytes = packer.arena.bytes_used
         self.weight_kinds = {key: weight.kinds for key, weight in packer.packed.items()}
 
-    def _pools(self, cache_bytes):
-        self._pool = self._source_pool = None
+    def _pools(self, cache_bytes, cache_dtype):
+        if cache_dtype not in CACHE_DTYPES:
+            raise OptionError(f"cache_dtype={cache_dtype!r} is not known: {', '.join(CACHE_DTYPES)}")
+        self._pool = self._source_pool = self.cache_dtype = None
         if "decoder" not in self._sides:
             return
         if cache_bytes is None:
             cache_bytes = min(DEFAULT_CACHE_BYTES, machine_memory() // 2)
         side = self._sides["decoder"]
+        self.cache_dtype = _cache_dtype(cache_dtype, self.weight_kinds)
+        side.runner.keep_half(self.cache_dtype == "float16")
         own = max(side.runner.block_bytes(side.stack), 1)
         self._pool = BlockPool(own, block_limit(cache_bytes, own))
         cross = side.runner.block_bytes(side.stack, True)
@@ -422,3 +429,9 @@ class Engine:
             for stage, seconds in side.runner.profile(on).items():
                 total[stage] = total.get(stage, 0.0) + seconds
         return total
+def _cache_dtype(asked, weight_kinds):
+    """The form of keys and values; see docs/decisions/cache-dtype.md."""
+    if asked != "auto":
+        return asked
+    exact = any("float32" in kinds for name, kinds in weight_kinds.items() if name.startswith("decoder.") and ".embed." not in name)
+    return "float32" if exact else "float16"

@@ -53,6 +53,10 @@ class CacheFull(CygnetError, MemoryError):
     """The key/value memory limit is reached; names the limit and what was asked for."""
 
 
+class OutOfRange(CygnetError, OverflowError):
+    """A number that the chosen form cannot hold; says which form can."""
+
+
 class Cancelled(CygnetError):
     """The work was stopped by its cancel flag."""
 

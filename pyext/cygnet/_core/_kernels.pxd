@@ -5,6 +5,8 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t
 cdef extern from "cyg_kernels.h" nogil:
     enum: CYG_GROUP
     enum: CYG_KEY_BLOCK
+    enum: CYG_KEY_CHUNK
+    enum: CYG_ATTENTION_ROWS
 
     cdef enum cyg_weight_kind:
         CYG_F32
@@ -76,6 +78,7 @@ cdef extern from "cyg_kernels.h" nogil:
         const float *bias
         int64_t bias_head_stride
         int64_t bias_token_stride
+        float *parts
 
     struct cyg_kernels:
         const char *name
@@ -91,7 +94,9 @@ cdef extern from "cyg_kernels.h" nogil:
         void (*quantize_weights)(cyg_weight_kind kind, const float *w, int64_t ldw, int64_t rows, int64_t k, uint8_t *codes, float *scales,
                                  float *minima) noexcept nogil
         void (*attention)(const cyg_attention *share) noexcept nogil
-        void (*store_kv)(cyg_kv_kind kind, const float *key, const float *value, int head_dim, int slot, void *k, void *v) noexcept nogil
+        void (*attention_part)(const cyg_attention *share, int64_t chunk, float *parts) noexcept nogil
+        void (*attention_join)(const cyg_attention *share, int64_t chunks, float *parts) noexcept nogil
+        int (*store_kv)(cyg_kv_kind kind, const float *key, const float *value, int head_dim, int slot, void *k, void *v) noexcept nogil
         void (*layer_norm)(const float *x, int64_t ldx, int64_t m, int64_t d, const float *weight, const float *bias, float eps, float *y,
                            int64_t ldy) noexcept nogil
         void (*rms_norm)(const float *x, int64_t ldx, int64_t m, int64_t d, const float *weight, float eps, float *y, int64_t ldy) noexcept nogil

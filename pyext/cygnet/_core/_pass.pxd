@@ -4,7 +4,7 @@ from libc.stdint cimport int8_t, int32_t, int64_t
 
 from cygnet._core._kernels cimport cyg_kernels, cyg_kv_kind
 from cygnet._core._linear cimport Linear, Rows
-from cygnet._core._threads cimport team
+from cygnet._core._threads cimport team, team_counter
 
 cdef struct Norm:
     int kind             # 0: none, 1: layer norm, 2: RMS norm
@@ -32,6 +32,7 @@ cdef struct View:
     void **source_blocks   # those of what it attends to across
     int64_t source_keys
     int ropes              # first of its rope tables
+    int64_t part           # its first row in Pass.parts, in a pass that splits keys
 
 cdef enum Stage:
     STAGE_EMBED, STAGE_NORM, STAGE_QKV, STAGE_ATTENTION, STAGE_OUTPUT, STAGE_UP, STAGE_ACTIVATION, STAGE_DOWN, STAGE_HEAD, STAGES
@@ -58,6 +59,9 @@ cdef struct Pass:
     int8_t *codes
     float *code_scales
     int32_t *code_sums
+    float *parts           # what chunks of keys make of a few rows, NULL: chunks are not shared among members
+    team_counter *arrived  # (views, key heads) chunks that are done
+    int *beyond            # set when a key or value does not fit float16
     # Experts: rows sorted by expert.
     float *router
     float *expert_rows
@@ -68,6 +72,7 @@ cdef struct Pass:
     # One private piece a member.
     char *scratch
     size_t scratch_bytes
+    size_t room_offset     # where attention's own room begins in it
     int64_t scratch_width  # floats of a private row
     int64_t *clock         # nanoseconds a stage, or NULL
 

@@ -37,6 +37,7 @@ cdef struct StackLayout:
     float head_scale, head_softcap
     # the widest row of each buffer
     int64_t qkv_width, mixed_width, wide_width, code_width, head_width, positional_width, positional_rows
+    int64_t part_width, key_heads, room_width  # most of any layer: a row of Pass.parts, key heads, floats of attention's room
     int64_t expert_count, expert_top_k, expert_width
     # elements of key/value blocks
     int64_t block_elements, cross_elements

@@ -31,7 +31,7 @@ def open_model(args, *kinds: str):
     source = args.model or fitting_model(kinds)
     given = {name: value for name in ("task", "draft") if (value := getattr(args, name, None)) is not None}
     with Waiting(f"loading {source}"):
-        model = load(source, weights=args.weights, threads=args.threads, max_context=args.max_context, **given)
+        model = load(source, weights=args.weights, threads=args.threads, max_context=args.max_context, cache_dtype=args.cache_dtype, **given)
     if type(model).__name__ not in kinds:
         name = type(model).__name__
         model.close()

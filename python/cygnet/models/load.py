@@ -31,6 +31,7 @@ AnyModel: TypeAlias = (
 )
 
 WEIGHTS = ("auto", "float32", "bfloat16", "float16", "int8", "int4")
+CACHE_DTYPES = ("auto", "float32", "float16")
 
 # Task -> (module, class). A sequence classifier with one output scores pairs.
 CLASSES = {
@@ -77,6 +78,7 @@ def load(
     weights: str = "auto",
     threads: int | None = None,
     max_context: int | None = None,
+    cache_dtype: str = "auto",
     task: str | None = None,
     draft: str | Path | None = None,
     allow_download: bool = False,
@@ -94,6 +96,9 @@ def load(
         Default: what the process may really use (affinity, container quota, physical cores, OMP_NUM_THREADS).
     max_context : int, optional
         Longest sequence in tokens, at most what the model's positions allow; its default.
+    cache_dtype : str
+        How a decoder keeps the keys and values of what it has read: "float32", "float16" (half the memory, faster at long contexts), or "auto": float32 for
+        float32 weights, else float16. A model whose keys or values lie beyond float16 raises OutOfRange rather than give wrong results.
     task : str, optional
         Load the checkpoint for another task than its config names: "encoder" gives token states and vectors of any model.
     draft : str or Path, optional
@@ -132,7 +137,7 @@ def load(
     from cygnet.hub import resolve
 
     start = time.perf_counter()
-    _check(weights, max_context)
+    _check(weights, max_context, cache_dtype)
     threads = thread_count(threads)
     path = resolve(source, allow_download=allow_download)
     loaded = load_spec(path, task=_task(path, task), ignore_unknown_config=ignore_unknown_config)
@@ -140,7 +145,7 @@ def load(
     tokenizer = load_tokenizer(path)
     if tokenizer is not None and loaded.spec.family in ENDED_BY_THE_ENGINE:
         tokenizer.end_texts_with(loaded.spec.tokens.eos[0])
-    model = _assemble(loaded, tokenizer, path, weights, threads, max_context, small)
+    model = _assemble(loaded, tokenizer, path, weights, threads, max_context, cache_dtype, small)
     seconds = time.perf_counter() - start
     logger.info("%r: weights %s, %d threads, %s, loaded in %.2f s", model, weights, threads, isa_name(), seconds)
     return model
@@ -202,7 +207,7 @@ def _draft_spec(path: Path, spec, ignore_unknown_config: bool):
     return small
 
 
-def _assemble(loaded, tokenizer, path: Path, weights: str, threads: int, max_context: int | None, small=None) -> Any:
+def _assemble(loaded, tokenizer, path: Path, weights: str, threads: int, max_context: int | None, cache_dtype: str, small=None) -> Any:
     """Packs the weights and makes the public object."""
     from cygnet.engine import Engine
 
@@ -213,12 +218,14 @@ def _assemble(loaded, tokenizer, path: Path, weights: str, threads: int, max_con
     if spec.task is Task.ENCODER and spec.encoder is not None and spec.encoder.embedding.patches is not None:
         module, name = "images", "ImageEncoder"
     kind = getattr(import_module(f"cygnet.models.{module}"), name)
-    engine = Engine(spec, loaded.weights, weights=weights, threads=threads, max_context=max_context)
-    draft = None if small is None else Engine(small.spec, small.weights, weights=weights, threads=threads)
+    engine = Engine(spec, loaded.weights, weights=weights, threads=threads, max_context=max_context, cache_dtype=cache_dtype)
+    draft = None if small is None else Engine(small.spec, small.weights, weights=weights, threads=threads, cache_dtype=cache_dtype)
     return kind(Parts(spec, engine, tokenizer, path, loaded.config, engine.max_context, loaded.weights, draft))
 
 
-def _check(weights: str, max_context: int | None) -> None:
+def _check(weights: str, max_context: int | None, cache_dtype: str) -> None:
+    if cache_dtype not in CACHE_DTYPES:
+        raise OptionError(f"cache_dtype={cache_dtype!r} is not known: {', '.join(CACHE_DTYPES)}")
     if weights not in WEIGHTS:
         raise OptionError(f"weights={weights!r} is not known: {', '.join(WEIGHTS)}")
     if max_context is not None and (isinstance(max_context, bool) or not isinstance(max_context, int) or max_context < 1):
