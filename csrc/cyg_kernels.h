@@ -18,8 +18,8 @@ extern "C" {
 
 #define CYG_GROUP 32      /* weights (and activations) that share one scale in the integer kinds */
 #define CYG_KEY_BLOCK 32  /* keys in one block of key/value memory */
-#define CYG_KEY_CHUNK 256 /* keys that share one running softmax; attention splits keys at its multiples only */
-#define CYG_ATTENTION_ROWS 32 /* rows (query tokens times heads) that the attention kernel works on together */
+#define CYG_KEY_CHUNK 256 /* keys that share one softmax; attention splits keys at its multiples only */
+#define CYG_ATTENTION_ROWS 64 /* rows (query tokens times heads) that the attention kernel works on together */
 
 /* ---- packed weights -------------------------------------------------------------------------------------------------------------------
 
@@ -72,7 +72,7 @@ struct cyg_product {
      s_j += key_bias[h * key_bias_stride + j]                    if key_bias
      s_j += bias[h * bias_head_stride + i * bias_token_stride + j]  if bias
      allowed keys: j < keys; causal: j <= position_i; window > 0: |position_i - j| < window
-     o = sum_j softmax(s)_j v_j, an online softmax over the blocks of each chunk of CYG_KEY_CHUNK keys, chunks joined in ascending order; a row without
+     o = sum_j softmax(s)_j v_j, a softmax of its own over each chunk of CYG_KEY_CHUNK keys, chunks joined in ascending order; a row without
      any allowed key gives zeros. */
 enum cyg_kv_kind { CYG_KV_F32, CYG_KV_F16 };
 

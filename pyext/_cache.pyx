@@ -6,7 +6,7 @@ one of its owners writes to it. Paged attention is due to Kwon et al. 2023 (vLLM
 
 cimport cython
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
 from cygnet._core._kernels cimport CYG_KEY_BLOCK
@@ -15,23 +15,29 @@ from cygnet._core._linear cimport memory_give, memory_take
 from cygnet.errors import CacheFull, OptionError
 
 BLOCK_TOKENS = CYG_KEY_BLOCK
-cdef size_t WARM_BYTES = 64 << 20  # memory of unused blocks that is kept for the next sequence
+cdef size_t SLAB_BYTES = 8 << 20   # blocks are allocated so many bytes at a time, which then lie in huge pages
+cdef size_t WARM_BYTES = 64 << 20  # memory of unused slabs that is kept for the next sequence
 
 
 cdef class BlockPool:
-    """Blocks of `block_bytes` bytes, at most `limit` of them at a time."""
+    """Blocks of `block_bytes` bytes, at most `limit` of them at a time.
+
+    The lowest unused block is taken first, so that the highest slabs come to be unused and can be given back.
+    """
 
     def __cinit__(self, size_t block_bytes, int64_t limit):
-        if limit < 1 or limit > 1 << 30:
+        if block_bytes < 1 or limit < 1 or limit > 1 << 30:
             raise OptionError(f"the key/value memory must hold between 1 and 2**30 blocks, not {limit}")
         self.block_bytes = block_bytes
         self.limit = limit
+        self.slab_blocks = <int32_t>min((SLAB_BYTES - 1) // block_bytes + 1, <size_t>limit)
 
     def __dealloc__(self):
-        cdef int32_t i
-        for i in range(self.capacity):
-            memory_give(self.memory[i])
-        free(self.memory)
+        cdef int32_t slab
+        for slab in range(self.capacity // self.slab_blocks):
+            memory_give(self.slabs[slab])
+        free(self.slabs)
+        free(self.slab_users)
         free(self.users)
         free(self.unused)
 
@@ -45,63 +51,105 @@ cdef class BlockPool:
         """Blocks that can still be taken."""
         return self.limit - self.used
 
+    cdef void *at(self, int32_t block) noexcept:
+        return <char *>self.slabs[block // self.slab_blocks] + <size_t>(block % self.slab_blocks) * self.block_bytes
+
     cdef int32_t take(self) except -1:
-        """A block with one user; its memory is zero or holds old finite numbers."""
-        cdef int32_t block
+        """A block with one user; its memory is zero or holds old numbers."""
+        cdef int32_t block, slab
+        if self.used >= self.limit:
+            raise CacheFull(f"the key/value memory of {self.limit} blocks ({self.limit * BLOCK_TOKENS} tokens) is full; "
+                            "raise the limit at load, shorten the prompts or run fewer at once")
         if self.unused_count == 0:
             self._grow()
-        block = self.unused[self.unused_count - 1]
-        if self.memory[block] == NULL:
-            self.memory[block] = memory_take(self.block_bytes)
-            if self.memory[block] == NULL:
-                raise CacheFull(f"cannot allocate {self.block_bytes} bytes for a key/value block")
-            memset(self.memory[block], 0, self.block_bytes)
-        else:
+        block = self.unused[0]
+        slab = block // self.slab_blocks
+        if self.slabs[slab] == NULL:
+            self._allocate(slab)
+        elif self.slab_users[slab] == 0:
             self.warm -= 1
-        self.unused_count -= 1
+        if self.users[block] < 0:
+            memset(self.at(block), 0, self.block_bytes)
+        self._pop()
         self.users[block] = 1
+        self.slab_users[slab] += 1
         return block
 
     cdef void give(self, int32_t block) noexcept:
         """Drops one user of a block."""
+        cdef int32_t slab = block // self.slab_blocks
         self.users[block] -= 1
-        if self.users[block] == 0:
-            if self.warm * self.block_bytes < WARM_BYTES:
+        if self.users[block] > 0:
+            return
+        self._push(block)
+        self.slab_users[slab] -= 1
+        if self.slab_users[slab] == 0:
+            if self.warm * self.slab_blocks * self.block_bytes < WARM_BYTES:
                 self.warm += 1
             else:
-                memory_give(self.memory[block])
-                self.memory[block] = NULL
-            self.unused[self.unused_count] = block
-            self.unused_count += 1
+                memory_give(self.slabs[slab])
+                self.slabs[slab] = NULL
 
-    def _grow(self):
-        cdef int64_t wanted = min(max(2 * self.capacity, 16), self.limit)
+    cdef int _allocate(self, int32_t slab) except -1:
         cdef int32_t i
-        if self.capacity >= self.limit:
-            raise CacheFull(f"the key/value memory of {self.limit} blocks ({self.limit * BLOCK_TOKENS} tokens) is full; "
-                            "raise the limit at load, shorten the prompts or run fewer at once")
-        for name in range(3):
-            if not self._resize(name, wanted):
-                raise CacheFull("cannot allocate the block tables")
-        for i in range(self.capacity, <int32_t>wanted):
-            self.memory[i] = NULL
-            self.users[i] = 0
-            self.unused[self.unused_count] = <int32_t>wanted - 1 - (i - self.capacity)
-            self.unused_count += 1
-        self.capacity = <int32_t>wanted
+        self.slabs[slab] = memory_take(self.slab_blocks * self.block_bytes)
+        if self.slabs[slab] == NULL:
+            raise CacheFull(f"cannot allocate {self.slab_blocks * self.block_bytes} bytes for key/value blocks")
+        for i in range(self.slab_blocks):
+            self.users[slab * self.slab_blocks + i] = -1
+        return 0
 
-    cdef bint _resize(self, int table, int64_t wanted):
-        cdef void *grown
-        if table == 0:
-            grown = realloc(self.memory, wanted * sizeof(void *))
-            self.memory = <void **>grown if grown != NULL else self.memory
-        elif table == 1:
-            grown = realloc(self.users, wanted * sizeof(int32_t))
-            self.users = <int32_t *>grown if grown != NULL else self.users
-        else:
-            grown = realloc(self.unused, wanted * sizeof(int32_t))
-            self.unused = <int32_t *>grown if grown != NULL else self.unused
-        return grown != NULL
+    # Unused blocks are a binary heap, the lowest on top.
+
+    cdef void _push(self, int32_t block) noexcept:
+        cdef int32_t i = self.unused_count, parent
+        self.unused_count += 1
+        while i > 0:
+            parent = (i - 1) // 2
+            if self.unused[parent] < block:
+                break
+            self.unused[i] = self.unused[parent]
+            i = parent
+        self.unused[i] = block
+
+    cdef void _pop(self) noexcept:
+        cdef int32_t i = 0, child, last
+        self.unused_count -= 1
+        last = self.unused[self.unused_count]
+        while True:
+            child = 2 * i + 1
+            if child + 1 < self.unused_count and self.unused[child + 1] < self.unused[child]:
+                child += 1
+            if child >= self.unused_count or last < self.unused[child]:
+                break
+            self.unused[i] = self.unused[child]
+            i = child
+        self.unused[i] = last
+
+    cdef int _grow(self) except -1:
+        """Room in the tables for twice as many slabs; the last slab may reach beyond the limit."""
+        cdef int64_t most = (self.limit + self.slab_blocks - 1) // self.slab_blocks, before = self.capacity // self.slab_blocks
+        cdef int64_t slabs = min(max(2 * before, 4), most), i
+        cdef size_t blocks = slabs * self.slab_blocks
+        for grown in (_resized(<void **>&self.slabs, slabs * sizeof(void *)), _resized(<void **>&self.slab_users, slabs * sizeof(int32_t)),
+                      _resized(<void **>&self.users, blocks * sizeof(int32_t)), _resized(<void **>&self.unused, blocks * sizeof(int32_t))):
+            if not grown:
+                raise CacheFull("cannot allocate the block tables")
+        for i in range(before, slabs):
+            self.slabs[i] = NULL
+            self.slab_users[i] = 0
+        for i in range(self.capacity, <int64_t>blocks):
+            self.users[i] = 0
+            self._push(<int32_t>i)
+        self.capacity = <int32_t>blocks
+        return 0
+
+
+cdef bint _resized(void **table, size_t size):
+    cdef void *grown = realloc(table[0], size)
+    if grown != NULL:
+        table[0] = grown
+    return grown != NULL
 
 
 @cython.no_gc_clear  # the pool must outlive the blocks
@@ -170,15 +218,15 @@ cdef class Sequence:
         cdef int32_t block
         if tokens > 0 and self._tail_is_shared():
             block = self.pool.take()
-            memcpy(self.pool.memory[block], self.blocks[tail], self.pool.block_bytes)
+            memcpy(self.pool.at(block), self.blocks[tail], self.pool.block_bytes)
             self.pool.give(self.numbers[tail])
             self.numbers[tail] = block
-            self.blocks[tail] = self.pool.memory[block]
+            self.blocks[tail] = self.pool.at(block)
         self._make_room(total)
         while self.count < total:
             block = self.pool.take()
             self.numbers[self.count] = block
-            self.blocks[self.count] = self.pool.memory[block]
+            self.blocks[self.count] = self.pool.at(block)
             self.count += 1
         return 0
 

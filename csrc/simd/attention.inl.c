@@ -1,10 +1,10 @@
-/* Attention of a few query rows over blocks of keys and values with an online softmax (Milakov and Gimelshein 2018; Dao et al. 2022).
+/* Attention of a few query rows over blocks of keys and values, a softmax of its own for every chunk of CYG_KEY_CHUNK keys, and chunks joined as an online
+   softmax joins them (Milakov and Gimelshein 2018; Dao et al. 2022).
 
-   A row is one query token and head. Rows are worked in groups that stay in the first cache together with a block, and in tiles whose running sums
-   stay in registers. A row uses exactly its own allowed keys first..last of each block, in ascending order, and nothing of the other rows: whether
-   it sits alone or in a tile, its bits are the same. Every chunk of CYG_KEY_CHUNK keys has a softmax of its own that starts from nothing, and chunks
-   are joined in ascending order: whether one call sees all of them or each is another thread's share, the bits are the same. Unnormalised results are
-   kept in `out`, which may not overlap the queries. */
+   A row is one query token and head. Rows are worked in tiles whose running sums stay in registers, and in groups of tiles that meet a chunk one after
+   another while it is in the cache. A row uses exactly its own allowed keys first..last, in ascending order, and nothing of the other rows: whether it sits
+   alone or in a tile, its bits are the same. A chunk starts from nothing and chunks are joined in ascending order: whether one call sees all of them or
+   each is another thread's share, the bits are the same too. Unnormalised results are kept in `out`, which may not overlap the queries. */
 enum { GROUP_ROWS = CYG_ATTENTION_ROWS, CHUNK_BLOCKS = CYG_KEY_CHUNK / CYG_KEY_BLOCK };
 #if VF_SUMS >= 16
 enum { TILE_ROWS = 8 };
@@ -26,53 +26,72 @@ struct attention_row {
     float joined_max, joined_sum;
 };
 
-/* A tile at one block. */
+/* A tile at one chunk. Slots count from the chunk's first key. */
 struct attention_tile {
     struct attention_row *rows;
-    const void *k, *v;
+    const char *blocks[CHUNK_BLOCKS];        /* this layer and head; those without a key repeat the last */
+    size_t v_offset;                         /* bytes from keys to values */
     int64_t head_dim;
-    int first[TILE_ROWS], last[TILE_ROWS]; /* allowed slots */
-    int any_first, any_last;               /* slots that some row may see */
-    int shared_first, shared_last;         /* slots that all rows may see */
-    float rescale[TILE_ROWS];              /* what the sums so far are multiplied by */
-    _Alignas(64) float scores[TILE_ROWS][CYG_KEY_BLOCK];
+    int first[TILE_ROWS], last[TILE_ROWS];   /* allowed slots */
+    int any_first, any_last;                 /* slots that some row may see */
+    int shared_first, shared_last;           /* slots that all rows may see */
+    _Alignas(64) float scores[TILE_ROWS][CYG_KEY_CHUNK];
 };
 
 CYG_INLINE vf kv_get(enum cyg_kv_kind kind, const void *base, int64_t index, int64_t n) {
     return kind == CYG_KV_F32 ? vf_get((const float *)base + index, n) : vf_get_f16((const uint16_t *)base + index, n);
 }
 
+/* Asks for the keys or values of a block some time before they are used: blocks lie far apart, where no hardware foresees them. */
+CYG_INLINE void expect(enum cyg_kv_kind kind, const struct attention_tile *t, const char *start) {
+    int64_t bytes = t->head_dim * CYG_KEY_BLOCK * (kind == CYG_KV_F32 ? 4 : 2);
+    for (int64_t i = 0; i < bytes; i += 64) CYG_EXPECT(start + i);
+}
+
 /* The largest power of two of at most `limit` columns that `rows` rows of running sums leave room for. */
 #define TILE_COLUMNS(rows, limit) (8 <= (limit) && 8 * (rows) <= VF_SUMS ? 8 : 4 <= (limit) && 4 * (rows) <= VF_SUMS ? 4 : 2)
 
-/* scores = q k^T for all slots of the block. */
-CYG_INLINE void score_tile(enum cyg_kv_kind kind, const int rows, struct attention_tile *t) {
-    enum { BLOCK_VECTORS = CYG_KEY_BLOCK / VF };
-    const int columns = TILE_COLUMNS(rows, BLOCK_VECTORS);
-    const float *q[TILE_ROWS];
-    for (int r = 0; r < rows; r++) q[r] = t->rows[r].q;
-    for (int slot = 0; slot < CYG_KEY_BLOCK; slot += columns * VF) {
-        vf sum[TILE_ROWS][8];
-        for (int r = 0; r < rows; r++)
-            for (int c = 0; c < columns; c++) sum[r][c] = vf_zero();
-        for (int64_t d = 0; d < t->head_dim; d++) {
-            vf k[8];
-            for (int c = 0; c < columns; c++) k[c] = kv_get(kind, t->k, d * CYG_KEY_BLOCK + slot + c * VF, VF);
-            for (int r = 0; r < rows; r++) {
-                vf x = vf_set1(q[r][d]);
-                for (int c = 0; c < columns; c++) sum[r][c] = vf_fma(x, k[c], sum[r][c]);
-            }
+/* scores = q k^T for the slots from `slot` on, `columns` vectors of them. */
+CYG_INLINE void score_columns(enum cyg_kv_kind kind, const int rows, const int columns, struct attention_tile *t, int slot) {
+    const char *k[8];
+    vf sum[TILE_ROWS][8];
+    for (int c = 0; c < columns; c++) {
+        int place = slot + c * VF;
+        k[c] = t->blocks[place / CYG_KEY_BLOCK] + place % CYG_KEY_BLOCK * (kind == CYG_KV_F32 ? 4 : 2);
+    }
+    for (int r = 0; r < rows; r++)
+        for (int c = 0; c < columns; c++) sum[r][c] = vf_zero();
+    for (int64_t d = 0; d < t->head_dim; d++) {
+        vf key[8];
+        for (int c = 0; c < columns; c++) key[c] = kv_get(kind, k[c], d * CYG_KEY_BLOCK, VF);
+        for (int r = 0; r < rows; r++) {
+            vf x = vf_set1(t->rows[r].q[d]);
+            for (int c = 0; c < columns; c++) sum[r][c] = vf_fma(x, key[c], sum[r][c]);
         }
-        for (int r = 0; r < rows; r++)
-            for (int c = 0; c < columns; c++) vf_store(&t->scores[r][slot + c * VF], sum[r][c]);
+    }
+    for (int r = 0; r < rows; r++)
+        for (int c = 0; c < columns; c++) vf_store(&t->scores[r][slot + c * VF], sum[r][c]);
+}
+
+/* Scores of all slots of the blocks that some row may see; they and the values are asked for on the way. */
+CYG_INLINE void score_tile(enum cyg_kv_kind kind, const int rows, struct attention_tile *t) {
+    const int columns = TILE_COLUMNS(rows, CYG_KEY_CHUNK / VF), step = columns * VF;
+    int first = t->any_first / CYG_KEY_BLOCK, end = (t->any_last + CYG_KEY_BLOCK - 1) / CYG_KEY_BLOCK, expected = first;
+    for (int slot = first * CYG_KEY_BLOCK / step * step; slot < t->any_last; slot += step) {
+        for (; expected < end && expected * CYG_KEY_BLOCK < slot + step; expected++) {
+            if (expected + 1 < end) expect(kind, t, t->blocks[expected + 1]);
+            expect(kind, t, t->blocks[expected] + t->v_offset);
+        }
+        score_columns(kind, rows, columns, t, slot);
     }
 }
 
 /* One slot of value_columns: sum += probability * value, for the rows that may see it. */
 CYG_INLINE void value_slot(enum cyg_kv_kind kind, const int rows, const int columns, const struct attention_tile *t, int j, int edge, int64_t d, int64_t n,
                            vf sum[TILE_ROWS][8]) {
+    const char *values = t->blocks[j / CYG_KEY_BLOCK] + t->v_offset;
     vf v[8];
-    for (int c = 0; c < columns; c++) v[c] = kv_get(kind, t->v, j * t->head_dim + d + c * VF, n);
+    for (int c = 0; c < columns; c++) v[c] = kv_get(kind, values, j % CYG_KEY_BLOCK * t->head_dim + d + c * VF, n);
     for (int r = 0; r < rows; r++) {
         if (edge && (j < t->first[r] || j >= t->last[r])) continue;
         vf p = vf_set1(t->scores[r][j]);
@@ -80,12 +99,12 @@ CYG_INLINE void value_slot(enum cyg_kv_kind kind, const int rows, const int colu
     }
 }
 
-/* part = part * rescale + sum over slots of probability * value, for `columns` vectors of features from d on; the last has n lanes. Rows of a tile differ
-   in their slots at the edges of the causal or windowed range only. A slot that a row may not see is never multiplied: a NaN there cannot leak. */
+/* part = sum over slots of probability * value, for `columns` vectors of features from d on; the last has n lanes. Rows of a tile differ in their slots at
+   the edges of the causal or windowed range only. A slot that a row may not see is never multiplied: a NaN there cannot leak. */
 CYG_INLINE void value_columns(enum cyg_kv_kind kind, const int rows, const int columns, const struct attention_tile *t, int64_t d, int64_t n) {
     vf sum[TILE_ROWS][8];
     for (int r = 0; r < rows; r++)
-        for (int c = 0; c < columns; c++) sum[r][c] = vf_mul(vf_get(t->rows[r].part + d + c * VF, n), vf_set1(t->rescale[r]));
+        for (int c = 0; c < columns; c++) sum[r][c] = vf_zero();
     for (int j = t->any_first; j < t->shared_first; j++) value_slot(kind, rows, columns, t, j, 1, d, n, sum);
     for (int j = t->shared_first; j < t->shared_last; j++) value_slot(kind, rows, columns, t, j, 0, d, n, sum);
     for (int j = t->shared_last; j < t->any_last; j++) value_slot(kind, rows, columns, t, j, 1, d, n, sum);
@@ -139,55 +158,53 @@ static void add_slots(float *scores, const float *terms, int first, int last) {
     for (int j = first; j < last; j++) scores[j] += terms[j];
 }
 
-/* Slots outside first..last get -infinity. */
-CYG_INLINE void hide_slots(float *scores, int first, int last) {
-    static const float slots[CYG_KEY_BLOCK] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15,
-                                               16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
-    vf hidden = vf_set1(-INFINITY), from = vf_set1((float)first), to = vf_set1((float)last);
-    for (int j = 0; j < CYG_KEY_BLOCK; j += VF) {
-        vf slot = vf_load(slots + j), s = vf_select(vf_lt(slot, to), vf_load(scores + j), hidden);
-        vf_store(scores + j, vf_select(vf_lt(slot, from), hidden, s));
-    }
+/* Slots from `start` to `end` that are outside of first..last get -infinity. */
+CYG_INLINE void hide_slots(float *scores, int start, int first, int last, int end) {
+    for (int j = start; j < first; j++) scores[j] = -INFINITY;
+    for (int j = last; j < end; j++) scores[j] = -INFINITY;
 }
 
-/* Scores of one row at one block to probabilities relative to the row's new maximum; returns their sum. `exponent` is the logarithm of the factor
-   that brings the sums so far to that maximum. */
-static float row_probabilities(const struct cyg_attention *a, struct attention_row *row, float *scores, int first, int last, int64_t key, float *exponent) {
-    vf scale = vf_set1(a->scale), cap = vf_set1(a->softcap), inverse = vf_set1(a->softcap > 0 ? 1 / a->softcap : 0);
-    for (int j = 0; j < CYG_KEY_BLOCK; j += VF) {
+/* Scores of one row to probabilities relative to its maximum in the chunk, for the slots of the blocks start..end, of which first..last are allowed. */
+static void row_probabilities(const struct cyg_attention *a, struct attention_row *row, float *scores, int start, int first, int last, int end, int64_t key) {
+    enum { LANES = CYG_KEY_BLOCK / VF }; /* vectors of a block: each has a running maximum and sum */
+    vf scale = vf_set1(a->scale), cap = vf_set1(a->softcap), inverse = vf_set1(a->softcap > 0 ? 1 / a->softcap : 0), max[LANES], sum[LANES];
+    for (int j = start; j < end; j += VF) {
         vf s = vf_mul(vf_load(scores + j), scale);
         vf_store(scores + j, a->softcap > 0 ? capped(s, cap, inverse) : s);
     }
     if (row->relative) add_slots(scores, row->relative + key, first, last);
     if (row->key_bias) add_slots(scores, row->key_bias + key, first, last);
     if (row->bias) add_slots(scores, row->bias + key, first, last);
-    if (first > 0 || last < CYG_KEY_BLOCK) hide_slots(scores, first, last);
+    hide_slots(scores, start, first, last, end);
 
-    vf m = vf_set1(-INFINITY), sum = vf_zero();
-    for (int j = 0; j < CYG_KEY_BLOCK; j += VF) m = vf_max(vf_load(scores + j), m);
-    float largest = vf_reduce_max(m), before = row->max;
-    row->max = largest > before ? largest : before;
+    for (int i = 0; i < LANES; i++) max[i] = vf_set1(-INFINITY);
+    for (int j = start; j < end; j += CYG_KEY_BLOCK)
+        for (int i = 0; i < LANES; i++) max[i] = vf_max(vf_load(scores + j + i * VF), max[i]);
+    for (int i = 1; i < LANES; i++) max[0] = vf_max(max[i], max[0]);
+    row->max = vf_reduce_max(max[0]);
     /* While every score is -infinity any finite shift will do; a NaN, which no maximum keeps, shows in the sum. */
-    float shift = row->max == -INFINITY ? 0 : row->max;
-    for (int j = 0; j < CYG_KEY_BLOCK; j += VF) {
-        vf p = vf_exp(vf_sub(vf_load(scores + j), vf_set1(shift)));
-        vf_store(scores + j, p);
-        sum = vf_add(sum, p);
-    }
-    *exponent = before - shift;
-    return vf_reduce_add(sum);
+    vf shift = vf_set1(row->max == -INFINITY ? 0 : row->max);
+    for (int i = 0; i < LANES; i++) sum[i] = vf_zero();
+    for (int j = start; j < end; j += CYG_KEY_BLOCK)
+        for (int i = 0; i < LANES; i++) {
+            vf p = vf_exp(vf_sub(vf_load(scores + j + i * VF), shift));
+            vf_store(scores + j + i * VF, p);
+            sum[i] = vf_add(sum[i], p);
+        }
+    for (int i = 1; i < LANES; i++) sum[0] = vf_add(sum[0], sum[i]);
+    row->sum = vf_reduce_add(sum[0]);
 }
 
-static int slot_of(int64_t key, int64_t block_start) {
-    int64_t slot = key - block_start;
-    return slot < 0 ? 0 : slot > CYG_KEY_BLOCK ? CYG_KEY_BLOCK : (int)slot;
+static int slot_of(int64_t key, int64_t chunk_start) {
+    int64_t slot = key - chunk_start;
+    return slot < 0 ? 0 : slot > CYG_KEY_CHUNK ? CYG_KEY_CHUNK : (int)slot;
 }
 
-/* One tile at one block. A row without an allowed slot here keeps its sums bit for bit: they are multiplied by one. */
-static void attend_tile(const struct cyg_attention *a, struct attention_row *rows, int count, int64_t block) {
+/* One tile at one chunk. A row without an allowed slot here gets a sum of zero. */
+static void attend_tile(const struct cyg_attention *a, struct attention_row *rows, int count, int64_t chunk) {
     struct attention_tile t;
-    int64_t key = block * CYG_KEY_BLOCK;
-    t.any_first = t.shared_last = CYG_KEY_BLOCK;
+    int64_t key = chunk * CYG_KEY_CHUNK;
+    t.any_first = t.shared_last = CYG_KEY_CHUNK;
     t.any_last = t.shared_first = 0;
     for (int r = 0; r < count; r++) {
         int first = t.first[r] = slot_of(rows[r].first, key), last = t.last[r] = slot_of(rows[r].last, key);
@@ -195,25 +212,24 @@ static void attend_tile(const struct cyg_attention *a, struct attention_row *row
         t.any_last = last > t.any_last ? last : t.any_last;
         t.shared_first = first > t.shared_first ? first : t.shared_first;
         t.shared_last = last < t.shared_last ? last : t.shared_last;
+        rows[r].max = -INFINITY;
+        rows[r].sum = 0;
     }
     if (t.any_first >= t.any_last) return;
     if (t.shared_first >= t.shared_last) t.shared_first = t.shared_last = t.any_last;
     size_t size = a->kv_kind == CYG_KV_F32 ? sizeof(float) : sizeof(uint16_t);
+    int start = t.any_first / CYG_KEY_BLOCK, end = (t.any_last + CYG_KEY_BLOCK - 1) / CYG_KEY_BLOCK;
+    for (int i = 0; i < CHUNK_BLOCKS; i++) {
+        int64_t block = chunk * CHUNK_BLOCKS + (i < start ? start : i < end ? i : end - 1);
+        t.blocks[i] = (const char *)a->blocks[block] + (size_t)a->k_offset * size;
+    }
+    t.v_offset = (size_t)(a->v_offset - a->k_offset) * size;
     t.rows = rows;
     t.head_dim = a->head_dim;
-    t.k = (const char *)a->blocks[block] + (size_t)a->k_offset * size;
-    t.v = (const char *)a->blocks[block] + (size_t)a->v_offset * size;
     tile_scores(a->kv_kind, count, &t);
-
-    enum { LANES = TILE_ROWS < VF ? VF : TILE_ROWS };
-    float exponent[LANES] = {0}, factor[LANES], sum[TILE_ROWS] = {0};
     for (int r = 0; r < count; r++)
-        if (t.first[r] < t.last[r]) sum[r] = row_probabilities(a, rows + r, t.scores[r], t.first[r], t.last[r], key, exponent + r);
-    for (int r = 0; r < LANES; r += VF) vf_store(factor + r, vf_exp(vf_load(exponent + r)));
-    for (int r = 0; r < count; r++) {
-        t.rescale[r] = factor[r];
-        rows[r].sum = rows[r].sum * factor[r] + sum[r];
-    }
+        if (t.first[r] < t.last[r])
+            row_probabilities(a, rows + r, t.scores[r], start * CYG_KEY_BLOCK, t.first[r], t.last[r], end * CYG_KEY_BLOCK, key);
     tile_values(a->kv_kind, count, &t);
 }
 
@@ -238,33 +254,14 @@ static int start_rows(const struct cyg_attention *a, struct attention_row *rows,
     return count;
 }
 
-/* Asks for a block's keys and values while the block before it is worked on: blocks lie far apart, where no hardware foresees them. */
-static void expect_block(const struct cyg_attention *a, int64_t block) {
-    size_t size = a->kv_kind == CYG_KV_F32 ? sizeof(float) : sizeof(uint16_t), bytes = (size_t)a->head_dim * CYG_KEY_BLOCK * size;
-    const char *k = (const char *)a->blocks[block] + (size_t)a->k_offset * size, *v = (const char *)a->blocks[block] + (size_t)a->v_offset * size;
-    for (size_t i = 0; i < bytes; i += 64) CYG_EXPECT(k + i);
-    for (size_t i = 0; i < bytes; i += 64) CYG_EXPECT(v + i);
-}
-
-/* All rows at one chunk, into their parts. The allowed range moves on with the token. */
+/* All rows at one chunk, into their parts. */
 static void attend_chunk(const struct cyg_attention *a, struct attention_row *rows, int count, int64_t chunk) {
-    int64_t block = rows[0].first / CYG_KEY_BLOCK, end = (rows[count - 1].last + CYG_KEY_BLOCK - 1) / CYG_KEY_BLOCK;
-    if (block < chunk * CHUNK_BLOCKS) block = chunk * CHUNK_BLOCKS;
-    if (end > (chunk + 1) * CHUNK_BLOCKS) end = (chunk + 1) * CHUNK_BLOCKS;
-    for (int r = 0; r < count; r++) {
-        rows[r].max = -INFINITY;
-        rows[r].sum = 0;
-        memset(rows[r].part, 0, (size_t)a->head_dim * sizeof(float));
-    }
-    for (; block < end; block++) {
-        if (block + 1 < end) expect_block(a, block + 1);
-        for (int r = 0; r < count; r += tile_rows(count - r)) attend_tile(a, rows + r, tile_rows(count - r), block);
-    }
+    for (int r = 0; r < count; r += tile_rows(count - r)) attend_tile(a, rows + r, tile_rows(count - r), chunk);
 }
 
 /* Adds a row's part to what is joined. */
 static void join_part(struct attention_row *row, int64_t d) {
-    if (row->sum == 0) return; /* no key allowed, or every score -infinity */
+    if (row->sum == 0) return; /* no key allowed, or every score -infinity: there may be no part */
     if (row->joined_sum == 0) {
         if (row->out != row->part) memcpy(row->out, row->part, (size_t)d * sizeof(float));
         row->joined_max = row->max;

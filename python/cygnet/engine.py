@@ -15,7 +15,19 @@ from cygnet._core._forward import Runner
 from cygnet.architectures.spec import Disentangled, ModelKind, PositionTable, Task
 from cygnet.architectures.tokens import shifted_right, until_last_end
 from cygnet.cpu_count import thread_count
-from cygnet.engine_sides import Side, block_limit, cut_patches, head_stack, machine_memory, passes, pool, pooled_width, projection_stack
+from cygnet.engine_sides import (
+    Side,
+    block_limit,
+    cache_form,
+    cut_patches,
+    head_stack,
+    machine_memory,
+    passes,
+    pool,
+    pooled_width,
+    projection_stack,
+    token_costs,
+)
 from cygnet.errors import CacheFull, ContextOverflow, OptionError
 from cygnet.packing import DISENTANGLED_REACH, Packer, StackBuilder, plan_heads
 from cygnet.position_tables import PositionTables
@@ -23,7 +35,6 @@ from cygnet.position_tables import PositionTables
 DEFAULT_CACHE_BYTES = 4 << 30
 # The head of these belongs to the decoder: forward() runs it.
 DECODER_TASKS = (Task.CAUSAL_LM, Task.SEQ2SEQ, Task.HIDDEN_STATES)
-CACHE_DTYPES = ("auto", "float32", "float16")
 
 
 class Engine:
@@ -119,15 +130,15 @@ class Engine:
         self.weight_kinds = {key: weight.kinds for key, weight in packer.packed.items()}
 
     def _pools(self, cache_bytes, cache_dtype):
-        if cache_dtype not in CACHE_DTYPES:
-            raise OptionError(f"cache_dtype={cache_dtype!r} is not known: {', '.join(CACHE_DTYPES)}")
+        form = cache_form(cache_dtype, self.weight_kinds)
         self._pool = self._source_pool = self.cache_dtype = None
         if "decoder" not in self._sides:
             return
         if cache_bytes is None:
             cache_bytes = min(DEFAULT_CACHE_BYTES, machine_memory() // 2)
         side = self._sides["decoder"]
-        self.cache_dtype = _cache_dtype(cache_dtype, self.weight_kinds)
+        self._costs = token_costs(self.spec.decoder, side.stack.logit_count)
+        self.cache_dtype = form
         side.runner.keep_half(self.cache_dtype == "float16")
         own = max(side.runner.block_bytes(side.stack), 1)
         self._pool = BlockPool(own, block_limit(cache_bytes, own))
@@ -151,6 +162,11 @@ class Engine:
     def blocks_used(self):
         """Blocks of key/value memory in use."""
         return self._pool.used if self._pool is not None else 0
+
+    def token_cost(self, keys, logits):
+        """Multiply-adds of one decoder token that looks at `keys` keys, with or without logits."""
+        body, a_key, head = self._costs
+        return body + keys * a_key + (head if logits else 0)
 
     def blocks_needed(self, sequence, tokens):
         """Blocks that appending `tokens` tokens to a sequence would take."""
@@ -429,9 +445,3 @@ class Engine:
             for stage, seconds in side.runner.profile(on).items():
                 total[stage] = total.get(stage, 0.0) + seconds
         return total
-def _cache_dtype(asked, weight_kinds):
-    """The form of keys and values; see docs/decisions/cache-dtype.md."""
-    if asked != "auto":
-        return asked
-    exact = any("float32" in kinds for name, kinds in weight_kinds.items() if name.startswith("decoder.") and ".embed." not in name)
-    return "float32" if exact else "float16"

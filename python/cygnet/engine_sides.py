@@ -13,6 +13,7 @@ from cygnet.errors import OptionError
 from cygnet.packing import add_head
 from cygnet.position_tables import VARIANTS
 
+CACHE_DTYPES = ("auto", "float32", "float16")
 PASS_TOKENS = 512  # rows of a pass over cached sequences: longer prompts go in pieces, so that buffers stay small
 
 
@@ -157,3 +158,27 @@ def projection_stack(weight):
     stack.finish()
     stack.head([(weight, 0, None)])
     return stack
+
+
+def token_costs(stack, logits):
+    """Multiply-adds of one token outside of attention's scores and sums, of these for each key, and of so many logits."""
+    body = a_key = 0
+    for layer in stack.layers:
+        ffn = layer.ffn
+        experts = ffn.experts.top_k if ffn.experts is not None else 1
+        body += stack.hidden_size * ffn.hidden_size * (3 if ffn.gated else 2) * experts
+        for attention in (layer.attention, layer.cross):
+            if attention is not None:
+                body += 2 * stack.hidden_size * (attention.heads + attention.kv_heads) * attention.head_dim
+        a_key += 2 * layer.attention.heads * layer.attention.head_dim
+    return body, a_key, stack.hidden_size * logits
+
+
+def cache_form(asked, weight_kinds):
+    """"float32" or "float16": how keys and values are kept; see docs/decisions/cache-dtype.md."""
+    if asked not in CACHE_DTYPES:
+        raise OptionError(f"cache_dtype={asked!r} is not known: {', '.join(CACHE_DTYPES)}")
+    if asked != "auto":
+        return asked
+    exact = any("float32" in kinds for name, kinds in weight_kinds.items() if name.startswith("decoder.") and ".embed." not in name)
+    return "float32" if exact else "float16"

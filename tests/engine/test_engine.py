@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from cygnet.architectures.spec import Mixing, NormKind, NormSpec, Placement, QKNorm
+from cygnet.architectures.transforms import Computed
 from cygnet.engine import Engine
 from cygnet.engine_sides import PASS_TOKENS
-from cygnet.errors import CacheFull, Cancelled, ContextOverflow, OptionError
+from cygnet.errors import CacheFull, Cancelled, ContextOverflow, OptionError, OutOfRange
 from cygnet.reference.model import ReferenceModel
 from tests.engine import tiny
 
@@ -74,6 +75,60 @@ def test_same_bits_alone_in_a_batch_cached_and_on_any_threads(variant, weights):
     for t in range(33):
         model.forward([(s, [text[t]]) for s, text in zip(steps, texts, strict=True) if t < len(text)])
     assert np.array_equal(model.forward([(steps[0], texts[0][33:])], rows="all"), alone[0][33:])
+
+
+@pytest.mark.parametrize("cache_dtype", ["float32", "float16"])
+@pytest.mark.parametrize("variant", ["plain", "window", "clip", "norm-of-heads", "norm-of-all"])
+def test_same_bits_over_many_chunks_of_keys(variant, cache_dtype):
+    """A token that is decoded shares its keys among the threads by chunks; a prompt does not."""
+    spec = tiny.decoder(**{**VARIANTS[variant], **({"window": 300} if variant == "window" else {})})
+    tokens = ids(600)
+    model = engine(spec, cache_dtype=cache_dtype)
+    want = whole(model, tokens)
+    for threads in (1, 3):
+        other = engine(spec, threads=threads, cache_dtype=cache_dtype)
+        sequence, beside = other.sequence(), other.sequence()
+        other.forward([(sequence, tokens[:590])], rows="none")
+        for t in range(590, 595):
+            assert np.array_equal(other.forward([(sequence, [tokens[t]])])[0], want[t])
+        # With a neighbour, as several tokens at once, and beside more rows than are shared by chunks.
+        assert np.array_equal(other.forward([(beside, [1]), (sequence, [tokens[595]])])[1], want[595])
+        assert np.array_equal(other.forward([(sequence, tokens[596:598]), (beside, [1])], rows="all")[:2], want[596:598])
+        assert np.array_equal(other.forward([(beside, ids(60)), (sequence, [tokens[598]])])[1], want[598])
+
+
+def test_keys_and_values_are_float16_unless_weights_are_float32():
+    for weights, cache_dtype in (("float32", "float32"), ("float16", "float16"), ("bfloat16", "float16"), ("int8", "float16"), ("int4", "float16")):
+        assert engine(weights=weights).cache_dtype == cache_dtype
+        assert engine(weights=weights, cache_dtype="float32").cache_dtype == "float32"
+    assert engine(tiny.encoder_decoder(), weights="int8").cache_dtype == "float16"
+    half, single = engine(cache_dtype="float16", cache_bytes=1 << 20), engine(cache_dtype="float32", cache_bytes=1 << 20)
+    assert half.blocks_free == 2 * single.blocks_free
+    error = np.abs(whole(half, ids(300)) - whole(single, ids(300))).max()
+    assert 0 < error < 0.01
+    with pytest.raises(OptionError, match="cache_dtype"):
+        engine(cache_dtype="int8")
+    with pytest.raises(OptionError, match="cache_dtype"):
+        engine(tiny.encoder(), cache_dtype="int8")
+
+
+@pytest.mark.parametrize("side", ["key", "value", "source"])
+def test_numbers_beyond_float16_are_an_error_and_not_a_wrong_result(side):
+    spec = tiny.encoder_decoder() if side == "source" else tiny.decoder()
+    tensors = tiny.tensors(spec)
+    name = "decoder.1.cross.key.weight" if side == "source" else f"decoder.1.attention.{side}.weight"
+    large = tensors[name].to_float32() * np.float32(1e6)
+    tensors[name] = Computed(large.shape, lambda: large)
+
+    def read(model):
+        source = model.encode([ids(40)])[0] if side == "source" else None
+        return model.forward([(model.sequence(source), ids(40))], rows="all")
+
+    half, single = (Engine(spec, tensors, weights="float32", threads=2, cache_dtype=kind) for kind in ("float16", "auto"))
+    with pytest.raises(OutOfRange, match="cache_dtype"):
+        read(half)
+    assert half.blocks_used == 0
+    assert np.isfinite(read(single)).all()
 
 
 def test_long_prompts_go_in_passes_with_the_same_bits():

@@ -93,6 +93,9 @@ class FakeEngine:
         shared = sequence.length % self.block_tokens and sequence.blocks[-1].refs > 1
         return -(-(sequence.length + count) // self.block_tokens) - len(sequence.blocks) + (1 if shared and count else 0)
 
+    def token_cost(self, keys, logits):
+        return 1.0
+
     def cancel(self):
         self.stopped.set()
 

@@ -9,7 +9,7 @@ from cygnet._core import _attention
 from cygnet.errors import OptionError
 from cygnet.reference import ops
 
-BLOCK = _attention.KEY_BLOCK
+BLOCK, CHUNK = _attention.KEY_BLOCK, _attention.KEY_CHUNK
 HEAD_DIMS = (1, 2, 5, 8, 15, 16, 17, 33, 64, 80, 100, 128, 512)
 
 
@@ -36,7 +36,7 @@ class Case:
         _attention.store_kv(guarded(self.key), guarded(self.value), blocks, isa)
         return blocks
 
-    def run(self, isa, rows=slice(None), heads=slice(None), guarded=lambda a: a):
+    def run(self, isa, rows=slice(None), heads=slice(None), guarded=lambda a: a, split=False):
         def part(a, *index):
             return None if a is None else guarded(np.ascontiguousarray(a[index]))
 
@@ -52,6 +52,7 @@ class Case:
             relative_zero=self.zero,
             key_bias=part(self.key_bias),
             bias=part(self.bias, heads, rows),
+            split=split,
             isa=isa,
             **self.switches,
         )
@@ -108,6 +109,42 @@ def test_a_query_gives_the_same_bits_alone(isa):
         for cut in (1, 5, 20):
             parts = np.concatenate([case.run(isa, slice(0, cut)), case.run(isa, slice(cut, None))])
             assert np.array_equal(bits(parts), bits(together)), (causal, window, half, cut)
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_chunks_that_are_joined_give_the_same_bits(half, isa):
+    """Around the ends of chunks; windows that leave whole chunks out of sight; rows that see none."""
+    for i, (tokens, heads, keys) in enumerate(((1, 3, 1), (1, 3, CHUNK), (1, 1, CHUNK + 1), (3, 2, 3 * CHUNK - 1), (16, 5, 2 * CHUNK + 40), (1, 1, 0))):
+        for causal, window in ((True, 0), (True, 30), (True, CHUNK), (False, 0), (False, 20)):
+            case = Case(i, tokens, heads, 24, keys, half=half, first=max(keys - tokens, 0), extras=("relative", "key_bias"), causal=causal, window=window)
+            whole = case.run(isa)
+            assert close(whole, case.reference()), (tokens, heads, keys, causal, window)
+            assert np.array_equal(bits(case.run(isa, split=True)), bits(whole)), (tokens, heads, keys, causal, window)
+            for token in {0, tokens - 1}:
+                assert np.array_equal(bits(case.run(isa, slice(token, token + 1))[0]), bits(whole[token]))
+
+
+def test_a_chunk_of_minus_infinities_between_others(isa):
+    case = Case(13, 2, 2, 12, 3 * CHUNK, extras=("key_bias",))
+    case.key_bias[CHUNK : 2 * CHUNK] = -np.inf
+    assert close(case.run(isa), case.reference())
+    case.key_bias[:CHUNK] = -np.inf
+    assert close(case.run(isa), case.reference())
+    assert np.array_equal(bits(case.run(isa, split=True)), bits(case.run(isa)))
+    case.value[2 * CHUNK + 5] = np.nan
+    assert np.isnan(case.run(isa)).all()
+
+
+def test_storing_tells_what_float16_cannot_hold(isa):
+    for dim in (1, 5, 16, 70):
+        for place in (0, dim - 1):
+            for value, beyond in ((65504.0, False), (65519.0, False), (65520.0, True), (-1e30, True), (np.inf, False), (np.nan, False)):
+                for which in (0, 1):
+                    pair = np.zeros((2, 1, dim), np.float32)
+                    pair[which, 0, place] = value
+                    half, single = (np.zeros((1, 2 * BLOCK * dim * size), np.uint8) for size in (2, 4))
+                    assert _attention.store_kv(*pair, half, isa) is beyond, (dim, place, value, which)
+                    assert _attention.store_kv(*pair, single, isa) is False
 
 
 def test_keys_that_come_later_change_no_bit(isa):

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cygnet.generation.engine_protocol import Engine
+from cygnet.generation.step_budget import prompt_budget
 from cygnet.generation.tasks import ALL, NONE, Feed, Task
 
 
-def run_step(engine: Engine, tasks: Sequence[Task], budget: int, failed=None) -> None:
+def run_step(engine: Engine, tasks: Sequence[Task], prompt_tokens: int, chunk_tokens: int | None = None, failed=None) -> None:
     """Feeds every task once and lets it advance.
 
     Parameters
     ----------
     engine : Engine
     tasks : sequence of Task
-        Earlier ones get prompt budget first.
-    budget : int
-        Prompt tokens of this pass, over all tasks.
+        Earlier ones read their prompts first.
+    prompt_tokens : int
+        Prompt tokens of this pass, over all tasks, if nobody waits for his next token.
+    chunk_tokens : int, optional
+        Prompt tokens whose time a step may take otherwise, with what the others feed; prompt_tokens by default.
     failed : function of Task and BaseException, or None
         Told when a task's own code raises; without it the error leaves this function.
 
@@ -27,18 +30,29 @@ def run_step(engine: Engine, tasks: Sequence[Task], budget: int, failed=None) ->
         Whatever engine.forward raises; then no task has advanced.
     """
     planned: list[tuple[Task, list[Feed]]] = []
-    for task in tasks:
+
+    def plan(task, budget):
         try:
             feeds = task.plan(budget)
         except BaseException as error:
             if failed is None:
                 raise
             failed(task, error)
-            continue
+            return 0
         if feeds:
             planned.append((task, feeds))
-            if task.reading:
-                budget -= sum(len(feed.ids) for feed in feeds)
+        return sum(len(feed.ids) for feed in feeds)
+
+    reading = [task for task in tasks if task.reading]
+    for task in tasks:
+        if not task.reading:
+            plan(task, 0)
+    budget = prompt_tokens
+    if planned and reading:
+        chunk = prompt_tokens if chunk_tokens is None else chunk_tokens
+        budget = prompt_budget(engine, chunk, [feed for _, own in planned for feed in own], reading[0].read)
+    for task in reading:
+        budget -= plan(task, budget)
     if not planned:
         return
     feeds = [feed for _, own in planned for feed in own]

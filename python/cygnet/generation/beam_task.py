@@ -52,6 +52,10 @@ class BeamTask:
     def reading(self) -> bool:
         return not self._prompt.done
 
+    @property
+    def read(self) -> int:
+        return self._prompt.read
+
     def begin(self, engine: Engine, cache: PrefixCache, source: Source | None) -> None:
         self._prompt.begin(engine, cache, source)
         self._cache = cache if source is None else None

@@ -43,6 +43,9 @@ class Engine(Protocol):
     def encode(self, sources: list[Ids[int]]) -> list[Source]:
         """Runs the encoder on each source, as one batch."""
 
+    def token_cost(self, keys: int, logits: bool) -> float:
+        """Work of one token that looks at `keys` keys, with or without logits, in any unit."""
+
     def forward(self, batch: list[tuple[Sequence, Ids[int]]], rows: Any = "last") -> np.ndarray:
         """Appends the ids to each sequence.
 

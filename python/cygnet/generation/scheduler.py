@@ -1,7 +1,7 @@
 """Continuous batching: one thread a model runs every request, from any thread or event loop, in one ragged batch.
 
-Each step feeds one token of every running continuation beside at most one chunk of prompt tokens, so that nobody waits longer for a token than
-a chunk takes. Requests start in the order of their arrival, once the memory that they may need at worst is free; nothing that runs can
+Each step feeds one token of every running continuation and, beside them, so many prompt tokens that it takes no longer than one chunk of them alone
+(step_budget.py). Requests start in the order of their arrival, once the memory that they may need at worst is free; nothing that runs can
 run out of it. As a sequence's logits do not depend on the batch, every request gets the tokens it would get alone.
 """
 
@@ -53,7 +53,7 @@ class Scheduler:
     ----------
     engine : Engine
     chunk_tokens : int
-        Prompt tokens a step may read while somebody waits for his next token.
+        A step takes no longer than reading so many prompt tokens while somebody waits for his next token.
     prompt_tokens : int
         Prompt or source tokens a step may read otherwise.
     reuse_prefixes : bool
@@ -250,12 +250,13 @@ class Scheduler:
                 self._running.append(job)
 
     def _encode_sources(self) -> None:
-        """Encodes the next waiting sources as one batch of about prompt_tokens."""
+        """Encodes the next waiting sources as one batch; a source is read whole, but only one if it is long and somebody waits for his next token."""
+        most = self._chunk_tokens if any(not job.task.reading for job in self._running) else self._prompt_tokens
         batch, tokens = [], 0
         for job in self._jobs():
             if job.task.source_ids is not None and job.source is None:
                 tokens += len(job.task.source_ids)
-                if batch and tokens > self._prompt_tokens:
+                if batch and tokens > most:
                     break
                 batch.append(job)
         if not batch:
@@ -300,10 +301,9 @@ class Scheduler:
         if not self._running:
             return
         jobs = list(self._running)
-        budget = self._prompt_tokens if all(job.task.reading for job in jobs) else self._chunk_tokens
         for _ in range(_MAX_REPEATS):
             try:
-                self._step(jobs, budget)
+                self._step(jobs)
                 break
             except Cancelled:
                 if all(job.ticket.cancelled for job in jobs):
@@ -320,7 +320,7 @@ class Scheduler:
             if job.task.finished and not job.ticket.done:
                 self._end(job)
 
-    def _step(self, jobs: list[_Job], budget: int) -> None:
+    def _step(self, jobs: list[_Job]) -> None:
         owners = {id(job.task): job for job in jobs}
 
         def failed(task, error):
@@ -329,7 +329,7 @@ class Scheduler:
         with self._wake:
             self._in_forward = True
         try:
-            run_step(self.engine, [job.task for job in jobs], budget, failed)
+            run_step(self.engine, [job.task for job in jobs], self._prompt_tokens, self._chunk_tokens, failed)
         finally:
             with self._wake:
                 self._in_forward = False
@@ -340,7 +340,7 @@ class Scheduler:
             if job.ticket.done:
                 continue
             try:
-                self._step([job], self._chunk_tokens)
+                self._step([job])
             except Exception as error:
                 if not job.ticket.cancelled:
                     self._end(job, error)

@@ -72,6 +72,10 @@ def speculator_factory(draft: Engine | None) -> Callable[[GenerationOptions, lis
     return make
 
 
+# Tokens that a draft model reads of a prompt in one step.
+_READ_AHEAD = 128
+
+
 class _Width:
     """How many drafts to make: two more after a full success, one less after a failure, as a cheap guess at what pays."""
 
@@ -168,6 +172,10 @@ class DraftModel:
 
     def _draft(self, continuation: Continuation, ids: list[int], count: int) -> list[int]:
         policy, drafts, unread = continuation.policy, [], ids[self._sequence.length :]
+        if len(unread) > _READ_AHEAD:
+            # A long prompt is read over several steps, because others wait for their next token meanwhile.
+            self._engine.forward([(self._sequence, unread[:_READ_AHEAD])], rows="none")
+            return []
         while len(drafts) < count:
             row = self._engine.forward([(self._sequence, unread)])[0]
             token = policy.sampler.choose(row, policy.seed or 0, continuation.index, continuation.generated + len(drafts))

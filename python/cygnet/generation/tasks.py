@@ -78,6 +78,7 @@ class Task(Protocol):
 
     finished: bool
     reading: bool  # still at its prompt: what it feeds counts against the budget
+    read: int  # tokens of its prompt that it has read
     source_ids: Sequence[int] | None
 
     def begin(self, engine: Engine, cache: PrefixCache, source: Source | None) -> None:
@@ -127,6 +128,10 @@ class Prompt:
     @property
     def done(self) -> bool:
         return self._read == len(self.ids)
+
+    @property
+    def read(self) -> int:
+        return self._read
 
     @property
     def left(self) -> int:

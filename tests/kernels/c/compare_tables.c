@@ -10,7 +10,7 @@
 
 #include "cyg_cpu.h"
 
-enum { MOST_ARRAYS = 64 };
+enum { MOST_ARRAYS = 128 };
 
 static struct { void *start; size_t bytes; } arrays[MOST_ARRAYS];
 static int array_count;
@@ -155,7 +155,7 @@ struct inputs {
 static void attend(const struct cyg_kernels *t, const struct inputs *in, int64_t token, int64_t tokens, float *out) {
     size_t size = in->kind == CYG_KV_F32 ? 4 : 2, part = (size_t)(CYG_KEY_BLOCK * in->dim) * size;
     int64_t count = (in->keys + CYG_KEY_BLOCK - 1) / CYG_KEY_BLOCK;
-    const void *blocks[8];
+    const void *blocks[32];
     for (int64_t j = 0; j < count; j++) {
         char *block = memset(array_of(2 * part), 0xff, 2 * part); /* slots without a key are NaN */
         for (int64_t key = j * CYG_KEY_BLOCK; key < in->keys && key < (j + 1) * CYG_KEY_BLOCK; key++)
@@ -169,6 +169,7 @@ static void attend(const struct cyg_kernels *t, const struct inputs *in, int64_t
         .out = out, .out_token_stride = row, .out_head_stride = in->dim, .scale = 0.5f, .softcap = in->softcap, .causal = in->causal,
         .window = in->window, .bias = in->bias + token * in->keys, .bias_head_stride = in->tokens * in->keys, .bias_token_stride = in->keys,
         .relative = in->relative + in->keys, .relative_stride = 2 * in->keys,
+        .parts = floats(CYG_ATTENTION_ROWS * in->dim),
     };
     t->attention(&share);
 }
@@ -238,6 +239,7 @@ static void check_table(void) {
         check_attention(1, 1, 5, 1, variant);
         check_attention(5, 3, 16, 33, variant);
         check_attention(37, 1, 70, 100, variant);
+        check_attention(5, 2, 20, 2 * CYG_KEY_CHUNK + 50, variant);
     }
     for (int kind = 0; kind < CYG_WEIGHT_KINDS; kind++)
         for (int64_t m = 1; m < 8; m += 3) {
