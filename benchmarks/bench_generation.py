@@ -1,4 +1,4 @@
-"""What decoding gains: requests together over one after another, repeated prefixes, prompt lookup, tokens/s by context; with peak memory.
+"""What decoding gains: requests together over one after another, waits beside long prompts, repeated prefixes, prompt lookup; with peak memory.
 
 Prompts are random ids, so that no tokenizer is needed; only the copying task reads text that repeats itself. Every ratio compares equal tokens.
 
@@ -7,6 +7,7 @@ Prompts are random ids, so that no tokenizer is needed; only the copying task re
 
 import argparse
 import resource
+import threading
 import time
 
 import numpy as np
@@ -34,7 +35,7 @@ def ids_of(results):
 
 
 def together(engine, shortest, longest, count, tokens):
-    """Requests one after another and all at once; also the longest wait between two tokens of a stream, beside a chunk's time."""
+    """Requests one after another and all at once."""
     options = GenerationOptions(max_new_tokens=tokens)
     requests = [Request(ids, options) for ids in prompts(np.random.default_rng(0), engine.vocab_size, count, shortest, longest)]
     scheduler = Scheduler(engine, reuse_prefixes=False)
@@ -47,23 +48,50 @@ def together(engine, shortest, longest, count, tokens):
     print(f"{count} requests, prompts {shortest}-{longest}: {made / alone:7.1f} tok/s alone  {made / batch:7.1f} together  {alone / batch:5.2f}x")
 
 
-def longest_wait(engine, tokens):
-    """The longest time between two tokens of a stream while long prompts arrive, in units of one chunk's forward pass."""
+def longest_wait(engine, streams, longest):
+    """The longest time between two tokens of any stream while prompts of `longest` tokens arrive, in units of a full chunk alone at the end of such a prompt.
+
+    Both sides are medians of five: the chunk is timed again and again, and the longest wait is taken in each of five rounds.
+    """
     generator = np.random.default_rng(1)
     scheduler = Scheduler(engine, reuse_prefixes=False)
-    chunk = prompts(generator, engine.vocab_size, 1, 128, 128)[0]
+    chunk, long = (prompts(generator, engine.vocab_size, 1, n, n)[0] for n in (128, longest))
     sequence = engine.sequence()
-    engine.forward([(sequence, chunk)], rows="none")
-    unit, _ = timed(lambda: engine.forward([(sequence, chunk)], rows="none"))
+    engine.forward([(sequence, long[:-128])], rows="none")
+    units = []
+    for _ in range(5):
+        units.append(timed(lambda: engine.forward([(sequence, chunk)], rows="none"))[0])
+        sequence.truncate(longest - 128)
     sequence.release()
-    stream = iter(scheduler.submit(Request(chunk[:5], GenerationOptions(max_new_tokens=tokens))))
-    next(stream)
-    others = [scheduler.submit(Request(ids, GenerationOptions(max_new_tokens=2))) for ids in prompts(generator, engine.vocab_size, 4, 600, 600)]
-    times = [time.perf_counter()] + [time.perf_counter() for _ in stream]
-    for other in others:
-        other.result()
+    waits = []
+    for _ in range(5):
+        ready, over = threading.Barrier(streams + 1), threading.Event()
+        gaps = [0.0] * streams
+
+        def listen(number, gaps=gaps, ready=ready, over=over):
+            handle = scheduler.submit(Request(chunk[:5], GenerationOptions(max_new_tokens=2000)))
+            stream = iter(handle)
+            next(stream)
+            ready.wait()
+            before = time.perf_counter()
+            for _ in stream:
+                now = time.perf_counter()
+                gaps[number], before = max(gaps[number], now - before), now
+                if over.is_set():
+                    handle.cancel()
+
+        listeners = [threading.Thread(target=listen, args=(number,)) for number in range(streams)]
+        for listener in listeners:
+            listener.start()
+        ready.wait()
+        scheduler.run([Request(ids, GenerationOptions(max_new_tokens=2)) for ids in prompts(generator, engine.vocab_size, 2, longest, longest)])
+        over.set()
+        for listener in listeners:
+            listener.join()
+        waits.append(max(gaps))
     scheduler.close()
-    print(f"longest wait beside 600-token prompts: {max(np.diff(times)) / unit:.2f} chunks of 128")
+    wait, unit = np.median(waits), np.median(units)
+    print(f"longest wait of {streams} streams beside {longest}-token prompts: {wait * 1e3:.0f} ms, {wait / unit:.2f} of one chunk of 128 alone ({unit * 1e3:.0f} ms)")
 
 
 def repeated_prefix(engine):
@@ -91,20 +119,6 @@ def copying(engine, tokens):
     print(f"copying {tokens} tokens: {plain * 1e3:.0f} ms plain  {fast * 1e3:.0f} ms prompt lookup  {plain / fast:.2f}x")
 
 
-def by_context(engine, lengths, tokens):
-    rates = []
-    for length in lengths:
-        if engine.max_context is not None and length + tokens + 1 > engine.max_context:
-            continue
-        sequence = engine.sequence()
-        ids = prompts(np.random.default_rng(4), engine.vocab_size, 1, length + 1, length + 1)[0]
-        engine.forward([(sequence, ids)], rows="none")
-        seconds, _ = timed(lambda sequence=sequence: [engine.forward([(sequence, [5])]) for _ in range(tokens)])
-        sequence.release()
-        rates.append(f"{length}: {tokens / seconds:.1f}")
-    print("tokens/s by context  " + "  ".join(rates))
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model")
@@ -112,16 +126,15 @@ def main():
     parser.add_argument("--weights", default="auto")
     parser.add_argument("--requests", type=int, default=32)
     parser.add_argument("--tokens", type=int, default=64)
-    parser.add_argument("--contexts", type=int, nargs="*", default=[0, 1000, 4000, 8000])
     arguments = parser.parse_args()
     loaded = load_spec(resolve(arguments.model))
     engine = Engine(loaded.spec, loaded.weights, weights=arguments.weights, threads=arguments.threads)
     together(engine, 5, 20, arguments.requests, arguments.tokens)
     together(engine, 20, 400, arguments.requests, arguments.tokens)
-    longest_wait(engine, arguments.tokens)
+    for streams, longest in ((1, 600), (16, 600), (8, 2000)):
+        longest_wait(engine, streams, longest)
     repeated_prefix(engine)
     copying(engine, 4 * arguments.tokens)
-    by_context(engine, arguments.contexts, 16)
     print(f"peak memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
 
 

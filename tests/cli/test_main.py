@@ -103,7 +103,8 @@ def test_model_options_reach_load(run, model):
     run("generate", "-m", "m", "--weights", "int8", "-t", "3", "--max-context", "64", "--cache-dtype", "float32", "a")
     assert instance.state.loaded == ("m", {"weights": "int8", "threads": 3, "max_context": 64, "cache_dtype": "float32"})
     run("generate", "-m", "m", "--task", "causal-lm", "--draft", "small", "a")
-    assert instance.state.loaded[1] == {"weights": "auto", "threads": None, "max_context": None, "cache_dtype": "auto", "task": "causal-lm", "draft": "small"}
+    given = {"weights": "auto", "threads": None, "max_context": None, "cache_dtype": "auto", "task": "causal-lm", "draft": "small"}
+    assert instance.state.loaded[1] == given
     assert instance.calls[-1][2] == {"speculation": "draft-model"}
 
 

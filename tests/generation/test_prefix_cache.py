@@ -1,6 +1,7 @@
 """Reuse of computed prompts: what is found, what leaves first, and that nothing is lost or held twice."""
 
 import random
+import threading
 
 import pytest
 
@@ -136,3 +137,46 @@ def test_reuse_does_not_change_ids(enabled):
         alone.close()
     scheduler.close()
     scheduler.engine.assert_clean()
+
+
+@pytest.mark.parametrize("beams", [1, 2])
+def test_equal_prompts_that_come_together_are_read_once(beams):
+    engine = HashEngine(block_tokens=4)
+    scheduler = Scheduler(engine, chunk_tokens=8, prompt_tokens=8)
+    prompt = [i % 7 for i in range(64)]
+    options = GenerationOptions(max_new_tokens=3, num_beams=beams)
+    gate = threading.Event()
+    engine.before_forward = lambda batch: gate.wait(10)
+    handles = [scheduler.submit(Request([*prompt, last], options)) for last in (1, 2, 3, 1)]
+    gate.set()
+    found = [handle.result() for handle in handles]
+    # Each reads for itself at most what lies between the last whole block and its end, and a part that another was reading in the same step.
+    assert sum(sum(counts) for counts in engine.batches) < 64 + 4 * (8 + 5 + 3 * beams)
+    assert all(own[0].usage.cached_tokens >= 48 for own in found[1:])
+    scheduler.close()
+    plain = Scheduler(HashEngine(block_tokens=4), reuse_prefixes=False)
+    assert [[g.ids for g in plain.submit(Request([*prompt, last], options)).result()] for last in (1, 2, 3, 1)] == [[g.ids for g in own] for own in found]
+    plain.close()
+    assert not engine.live and engine.blocks_free == engine.blocks_total
+
+
+def test_what_a_cancelled_request_has_read_serves_the_next():
+    engine = HashEngine(block_tokens=4)
+    scheduler = Scheduler(engine, chunk_tokens=8, prompt_tokens=8)
+    prompt = [i % 7 for i in range(64)]
+    options = GenerationOptions(max_new_tokens=2)
+    handles = []
+
+    def cancel_in_the_fifth_pass(batch):
+        if len(engine.batches) == 5:
+            handles[0].cancel()
+
+    gate = threading.Event()
+    engine.before_forward = lambda batch: (gate.wait(10), cancel_in_the_fifth_pass(batch))
+    handles += [scheduler.submit(Request(prompt, options)) for _ in range(2)]
+    gate.set()
+    first, second = (handle.result() for handle in handles)
+    assert first[0].finish_reason == "cancelled" and second[0].finish_reason == "length"
+    assert second[0].usage.cached_tokens >= 32
+    scheduler.close()
+    assert not engine.live

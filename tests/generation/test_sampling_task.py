@@ -203,7 +203,7 @@ def test_allowed_tokens_function():
     [result], _ = generate(HashEngine(), [1], allowed_tokens=allowed, max_new_tokens=4)
     assert set(result.ids) <= {3, 4}
     assert seen == [[1, *result.ids[:i]] for i in range(4)]
-    for bad in ([], [99], [-1]):
+    for bad in ([], [99], [-1], ["a"], [1.5], None, 3):
         with pytest.raises(OptionError, match="allowed_tokens"):
             generate(HashEngine(), allowed_tokens=lambda ids, bad=bad: bad)
 

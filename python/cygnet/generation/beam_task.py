@@ -58,7 +58,6 @@ class BeamTask:
 
     def begin(self, engine: Engine, cache: PrefixCache, source: Source | None) -> None:
         self._prompt.begin(engine, cache, source)
-        self._cache = cache if source is None else None
 
     def plan(self, budget: int) -> list[Feed]:
         if self.reading:
@@ -71,8 +70,6 @@ class BeamTask:
             self._prompt.advance()
             if self.reading:
                 return
-            if self._cache is not None:
-                self._cache.insert(self._prompt.sequence, self._prompt.ids)
             self._sequences = [[self._prompt.sequence.fork()] for _ in self._groups]
             rows = np.repeat(rows, len(self._groups), axis=0)
             self._prompt.release()

@@ -40,6 +40,7 @@ class PrefixCache:
         self._enabled = enabled
         self._block = engine.block_tokens
         self._root = _Node(None, (), 0)
+        self.version = 0  # grows with what is remembered
         self._clock = itertools.count(1)
         # Leaves by last use as a heap; entries whose node has been used since, or is no leaf any more, are found out when they come up.
         self._order: list[tuple[int, int, int, _Node]] = []
@@ -77,6 +78,7 @@ class PrefixCache:
         node = self._walk(ids, blocks)
         if node.depth == blocks:
             return
+        self.version += 1
         if node.sequence is not None:
             self._drop_sequence(node)
         for depth in range(node.depth, blocks):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
+from numbers import Integral
 
 import numpy as np
 
@@ -93,10 +95,11 @@ def processors_of(options: GenerationOptions, prompt_length: int) -> Processors:
 def apply_forcing(row: np.ndarray, policy: TokenPolicy, position: int, history: History | None) -> None:
     """Keeps only what allowed_tokens names; then forced tokens: log-probability 0 for them, none for the others."""
     if policy.options.allowed_tokens is not None:
-        allowed = list(policy.options.allowed_tokens(history.ids()))
-        if not allowed or not all(0 <= token < len(row) for token in allowed):
+        allowed = policy.options.allowed_tokens(history.ids())
+        ids = list(allowed) if isinstance(allowed, Iterable) else []
+        if not ids or not all(isinstance(token, Integral) and 0 <= token < len(row) for token in ids):
             raise OptionError(f"allowed_tokens must give at least one id from 0 to {len(row) - 1}, not {allowed!r}")
-        keep_only(row, allowed)
+        keep_only(row, ids)
     if position == 0 and policy.forced_first is not None:
         force(row, (policy.forced_first,))
     if position == policy.limit - 1 and policy.forced_last:

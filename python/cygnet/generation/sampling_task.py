@@ -91,8 +91,6 @@ class SamplingTask:
 
     def _start(self, row: np.ndarray) -> None:
         """The prompt is read: every continuation forks it and takes its first token from the same logits."""
-        if self._cache is not None:
-            self._cache.insert(self._prompt.sequence, self._prompt.ids)
         self._live = list(self._continuations)
         for continuation in self._live:
             continuation.sequence = self._prompt.sequence.fork()

@@ -106,6 +106,8 @@ class Task(Protocol):
 class Prompt:
     """The part of a task that reads the prompt in chunks, starting from what the prefix cache has.
 
+    Each chunk goes into the cache, and before each the cache is asked for more: of equal prompts that come together each part is read once, whoever gives up.
+
     Parameters
     ----------
     ids : list of int
@@ -115,15 +117,29 @@ class Prompt:
         self.ids = ids
         self.sequence: EngineSequence | None = None
         self.cached = 0
+        self._cache: PrefixCache | None = None
+        self._seen = 0  # the cache's version that was looked at
         self._read = 0
         self._planned = 0
 
     def begin(self, engine: Engine, cache: PrefixCache, source: Source | None) -> None:
+        self.sequence = engine.sequence(source)
         if source is None:
-            self.sequence, self.cached = cache.lookup(self.ids)
-        if self.sequence is None:
-            self.sequence = engine.sequence(source)
-        self._read = self.cached
+            self._cache, self._seen = cache, -1
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        """Goes on from what others have read meanwhile."""
+        if self._cache is None or self._seen == self._cache.version:
+            return
+        self._seen = self._cache.version
+        sequence, length = self._cache.lookup(self.ids)
+        if length > self._read:
+            sequence, self.sequence = self.sequence, sequence
+            self.cached += length - self._read
+            self._read = length
+        if sequence is not None:
+            sequence.release()
 
     @property
     def done(self) -> bool:
@@ -138,6 +154,8 @@ class Prompt:
         return len(self.ids) - self._read
 
     def plan(self, budget: int) -> list[Feed]:
+        if budget > 0:
+            self._catch_up()
         self._planned = min(budget, self.left)
         if self._planned == 0:
             return []
@@ -146,6 +164,9 @@ class Prompt:
 
     def advance(self) -> None:
         self._read += self._planned
+        if self._cache is not None and self._planned:
+            self._cache.insert(self.sequence, self.ids)
+            self._seen = self._cache.version
 
     def release(self) -> None:
         if self.sequence is not None:
