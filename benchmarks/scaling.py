@@ -3,8 +3,8 @@
     python benchmarks/scaling.py --home HOME -o docs/images [--peers PEERS/bench.py]
 
 HOME is the folder of models of the comparison (benchmarks/compare); with --peers, the comparison harness, llama.cpp is measured beside the context.
-Decode can be no faster than its weights, keys and values are read from memory; prefill, and decode of many sequences, no faster than the multiply-adds
-of the instruction set (limits.c). What was measured before is kept in scaling.json of the output folder, so that --only repeats a part.
+Decode can be no faster than its weights, keys and values are read from memory; prefill, and decode of many sequences, no faster than what the
+instruction set multiplies (limits.c). What was measured before is kept in scaling.json of the output folder, so that --only repeats a part.
 """
 
 import argparse
