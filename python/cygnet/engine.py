@@ -14,6 +14,7 @@ from cygnet._core._cache import BLOCK_TOKENS, BlockPool, Sequence
 from cygnet._core._forward import Runner
 from cygnet.architectures.spec import Disentangled, ModelKind, PositionTable, Task
 from cygnet.architectures.tokens import shifted_right, until_last_end
+from cygnet.convolved import Convolved
 from cygnet.cpu_count import thread_count
 from cygnet.engine_sides import (
     Side,
@@ -112,9 +113,13 @@ class Engine:
         packer.allocate()
         last = "decoder" if spec.decoder is not None else "encoder"
         in_stack = spec.decoder is not None and spec.head is not None and spec.task in DECODER_TASKS
-        self._sides = {}
+        self._sides, self._convolved = {}, None
         for name, (runner, tables, builder) in builders.items():
-            stack = builder.build(spec.head if in_stack and name == last else None)
+            if builder.stack.convolution is not None:
+                self._convolved = Convolved(builder)
+                stack = self._convolved.embedding
+            else:
+                stack = builder.build(spec.head if in_stack and name == last else None)
             self._sides[name] = Side(runner, tables, stack, getattr(spec, name))
         embedding = builders[last][2]._embedding_name()
         self._heads = {}
@@ -316,7 +321,10 @@ class Engine:
             hidden = np.empty((int(offsets[-1]), side.stack.output_width), np.float32)
             flat = side.ids(batch, counts) if embedded is None else None
             full = [count for count in counts if count]
-            if full:
+            if full and self._convolved is not None:
+                rows = dict(table_rows=side.table_rows(flat, counts, [0] * len(counts)), types=side.type_ids(type_ids, counts))
+                self._convolved.run(side.runner, full, flat, hidden, **rows)
+            elif full:
                 side.runner.run(
                     side.stack,
                     [],
@@ -436,7 +444,7 @@ class Engine:
     def close(self):
         """Gives the packed weights back; the engine must not be used again."""
         with self._lock:
-            self._sides, self._heads, self._patches, self._source_weights = {}, {}, None, None
+            self._sides, self._heads, self._patches, self._source_weights, self._convolved = {}, {}, None, None, None
 
     def profile(self, on=True):
         """Starts (or stops) the stage timers; returns the seconds by stage since they were last started."""

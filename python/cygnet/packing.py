@@ -175,6 +175,8 @@ class StackBuilder:
                 add(f"{w}.cross.kv", [f"{w}.cross.key", f"{w}.cross.value"])
                 add(f"{w}.cross.output", [f"{w}.cross.output"])
             self._plan_ffn(f"{w}.ffn", layer.ffn)
+        if self.stack.convolution is not None:
+            add(f"{self.name}.convolution", [f"{self.name}.convolution"])
         if self.stack.final_project:
             add(f"{self.name}.final_project", [f"{self.name}.final_project"])
 
@@ -213,6 +215,18 @@ class StackBuilder:
         )
         if head is not None:
             add_head(packer, made, head, self._embedding_name())
+        return made
+
+    def part(self, layers, *, embedding=False, norm=None):
+        """A Stack of some layers alone, behind the embedding or behind a norm of given rows; the final norm is not in it."""
+        made = Stack(self.stack.hidden_size, len(layers), 1)
+        if embedding:
+            self._embedding(made)
+        else:
+            made.embedding(norm=norm)
+        for i in layers:
+            self._layer(made, i, self.stack.layers[i])
+        made.finish()
         return made
 
     def _norm(self, name, spec):

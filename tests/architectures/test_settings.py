@@ -357,5 +357,6 @@ def test_config_of_deberta_v3():
     positions = spec.encoder.layers[0].attention.positions
     assert positions.content_to_position and positions.position_to_content and positions.span == 256
     assert spec.max_positions is None
-    with pytest.raises(UnsupportedModel, match="conv_kernel_size"):
-        build({**BERT, "model_type": "deberta-v2", "architectures": ["DebertaV2Model"], **extra, "conv_kernel_size": 3})
+    assert spec.encoder.convolution is None
+    with pytest.raises(UnsupportedModel, match="conv_kernel_size = 4"):
+        build({**BERT, "model_type": "deberta-v2", "architectures": ["DebertaV2Model"], **extra, "conv_kernel_size": 4})

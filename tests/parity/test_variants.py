@@ -1,5 +1,6 @@
 """Families under random settings against transformers; CYGNET_VARIANTS=N tries N of each row instead of one of each family."""
 
+import json
 import os
 
 import pytest
@@ -9,7 +10,7 @@ transformers = pytest.importorskip("transformers")
 
 import test_families as families  # noqa: E402
 from tiny_models import TINY, make  # noqa: E402
-from variants import FIXED, LONGEST, variant  # noqa: E402
+from variants import FIXED, LONGEST, older, variant  # noqa: E402
 
 from cygnet.errors import UnsupportedModel  # noqa: E402
 
@@ -40,3 +41,15 @@ def test_variant(case, tmp_path, monkeypatch):
         assert "rotary positions of" in str(refusal), changed
         return
     assert families.check(run, spec, model) < families.TOLERANCE, changed
+
+
+# GPT-NeoX calls the share of each head by another name in old files.
+@pytest.mark.parametrize("model_type", [name for name in TINY if name != "gpt_neox"])
+def test_older_settings(model_type, tmp_path):
+    class_name, settings = TINY[model_type][0]
+    make(class_name, settings, tmp_path, seed=3)
+    model_class, path = getattr(transformers, class_name), tmp_path / "config.json"
+    path.write_text(json.dumps(older(json.loads(path.read_text()), model_class.config_class().to_dict())))
+    model = model_class.from_pretrained(tmp_path, attn_implementation="eager", dtype=torch.float32).eval()
+    run, spec = families.engine(tmp_path)
+    assert families.check(run, spec, model) < families.TOLERANCE

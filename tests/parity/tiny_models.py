@@ -44,6 +44,8 @@ TINY = {
         ("DebertaV2Model", dict(DEBERTA, pos_att_type=["c2p"], max_relative_positions=9)),
         ("DebertaV2Model", dict(DEBERTA, pos_att_type=["p2c"], share_att_key=True, type_vocab_size=2)),
         ("DebertaV2Model", dict(SMALL, relative_attention=False)),
+        ("DebertaV2Model", dict(DEBERTA, position_buckets=6, share_att_key=True, conv_kernel_size=3, conv_act="gelu", type_vocab_size=2)),
+        ("DebertaV2ForTokenClassification", dict(DEBERTA, conv_kernel_size=5, conv_groups=3, num_hidden_layers=1, num_labels=3)),
         *((f"DebertaV2{name}", dict(DEBERTA, position_buckets=6, share_att_key=True, num_labels=2)) for name in ENCODER_HEADS),
     ],
     "distilbert": [

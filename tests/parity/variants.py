@@ -138,3 +138,30 @@ def shapes(changed, settings, random, known):
     if plain and not {"layer_types", "local_attention", "sliding_window_pattern"} & set(settings):
         if random.random() < 0.7:
             changed["rope_parameters"] = rope(random, size)
+
+
+KEPT = ("architectures", "model_type", "num_labels", "id2label", "label2id", "vocab_size", "tie_word_embeddings")
+
+
+def older(config, defaults):
+    """config.json as transformers 4 wrote it: rotary settings apart, values of the config class left out.
+
+    Parameters
+    ----------
+    config : dict
+        As transformers 5 writes it.
+    defaults : dict
+        What the config class says without arguments.
+    """
+    config = dict(config)
+    parameters = config.pop("rope_parameters", None)
+    result = {key: value for key, value in config.items() if key in KEPT or key.endswith("_token_id") or defaults.get(key, "#") != value}
+    if parameters and any(isinstance(value, dict) for value in parameters.values()):
+        return {**result, "rope_parameters": parameters}
+    if parameters:
+        usual = (defaults.get("rope_parameters") or {}).get("rope_theta")
+        theta, partial = parameters.pop("rope_theta", usual), parameters.pop("partial_rotary_factor", None)
+        result |= {"rope_theta": theta} if theta != usual else {}
+        result |= {"partial_rotary_factor": partial} if partial is not None else {}
+        result |= {"rope_scaling": parameters} if parameters.get("rope_type", "default") != "default" else {}
+    return result

@@ -56,6 +56,9 @@ def _stack(s, stack):
     disentangled = next((kind for kind in kinds if isinstance(kind, Disentangled)), None)
     if disentangled is not None:
         names[f"{s}.disentangled.weight"] = (2 * disentangled.span, stack.hidden_size)
+    if stack.convolution is not None:
+        names.update(_linear(f"{s}.convolution", stack.hidden_size, stack.convolution.size * stack.hidden_size))
+        names.update(_norm(f"{s}.convolution_norm", stack.convolution.norm.kind, (stack.hidden_size,)))
     if stack.final_norm is not None:
         names.update(_norm(f"{s}.final_norm", stack.final_norm.kind, (stack.hidden_size,)))
     if stack.final_project:

@@ -10,13 +10,14 @@ from pathlib import Path
 
 from cygnet.architectures import gguf, gguf_tensors
 from cygnet.architectures.config import Config
+from cygnet.architectures.defaults import DEFAULTS
 from cygnet.architectures.marian import config_of_marian
 from cygnet.architectures.spec import ModelKind, ModelSpec, Task
 from cygnet.architectures.spellings import in_torch_spelling
 from cygnet.architectures.tokens import token_ids
 from cygnet.architectures.validate import check_numbers, check_spec
 from cygnet.architectures.weights import Source, bind
-from cygnet.errors import CygnetError, FormatError, ModelNotFound, UnsupportedModel
+from cygnet.errors import CygnetError, UnsupportedModel
 from cygnet.files import read_json
 from cygnet.formats import open_weights
 
@@ -197,7 +198,7 @@ def resolve(config, weights, generation=None, *, task=None, ignore_unknown_confi
     source = Source(in_torch_spelling(weights), () if from_gguf else family.prefixes)
     with _reporting(model_type):
         config = gguf.config_from_metadata(weights, family.gguf) if from_gguf else config
-        settings = Config(config, model_type)
+        settings = Config(config if from_gguf else {**DEFAULTS.get(model_type, {}), **config}, model_type)
         check_numbers(config, model_type)
         built = family.build(settings, gguf_tensors.Names(source) if from_gguf else source, task or task_of(family, settings))
         built = gguf_tensors.rebuild(built, source, config) if from_gguf else built

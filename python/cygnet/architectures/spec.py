@@ -16,6 +16,7 @@ that runs knows more of a model than its spec and its tensors, which carry these
     {s}.{i}.ffn.shared.{up,gate,down}.weight   {s}.{i}.ffn.shared_gate.weight (1, D)
     {s}.{i}.{attention,cross,ffn}_norm.{weight,bias}                     the norm of each sublayer, wherever placed
     {s}.{i}.{attention,ffn}_post_norm.{weight,bias}                      the second norm of sandwich placement
+    {s}.convolution.{weight,bias} (D, size * D), first position first     {s}.convolution_norm.{weight,bias}
     {s}.final_norm.{weight,bias}      {s}.final_project.{weight,bias}
     head.{step}.{weight,bias}                                            one pair a step of HeadSpec.steps, of the head or of the pooler
 
@@ -268,6 +269,15 @@ class EmbeddingSpec:
 
 
 @dataclass(frozen=True)
+class ConvolutionSpec:
+    """Behind the first layer: norm(x + activation(convolution of the embeddings over positions, zeros beyond both ends)) (DeBERTa v2)."""
+
+    size: int  # positions that one output sees; odd
+    activation: Activation
+    norm: NormSpec
+
+
+@dataclass(frozen=True)
 class StackSpec:
     hidden_size: int
     embedding: EmbeddingSpec
@@ -275,6 +285,7 @@ class StackSpec:
     final_norm: NormSpec | None
     weight_layers: tuple[int, ...] | None = None  # layer i runs the weights of layer weight_layers[i] (ALBERT); None: its own
     final_project: bool = False  # OPT's project_out
+    convolution: ConvolutionSpec | None = None
     shared_embedding: bool = False  # the decoder reads the encoder's token embedding
 
 

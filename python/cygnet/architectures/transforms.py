@@ -162,6 +162,29 @@ def rows(select):
     return transform
 
 
+def convolution(groups):
+    """The kernel of a convolution over positions, (out, in / groups, size), as a matrix (out, size * in) of windows laid out position by position."""
+
+    def transform(tensors, part, shape):
+        (tensor,) = tensors
+        if part == "bias":
+            return plain(tensors, part, shape)
+        out = shape[0]
+        size, own = shape[1] // out, out // groups
+        _same(tensor, (out, own, size))
+
+        def make():
+            kernel, matrix = tensor.to_float32(), np.zeros((out, size, out), np.float32)
+            for group in range(groups):
+                rows = slice(group * own, (group + 1) * own)
+                matrix[rows, :, rows] = kernel[rows].swapaxes(1, 2)
+            return matrix
+
+        return Computed(shape, make, tensors)
+
+    return transform
+
+
 def part_of(index, count):
     """The `index`-th of `count` equal parts of a fused tensor's rows."""
     return rows(lambda total: slice(index * (total // count), (index + 1) * (total // count)))

@@ -38,6 +38,8 @@ def check_spec(spec):
         positions = stack.embedding.positions if stack else None
         if positions is not None and positions.kind is not PositionTable.LEARNED and positions.count > MAX_POSITIONS:
             raise UnsupportedModel(f"{spec.family}: a table of {positions.count} sinusoidal positions is too large (at most {MAX_POSITIONS})")
+        if stack is not None and stack.convolution is not None and (stack is not spec.encoder or spec.decoder is not None or not stack.layers):
+            raise UnsupportedModel(f"{spec.family}: a convolution stands behind the first layer of an encoder alone")
         for index, layer in enumerate(stack.layers if stack else ()):
             for attention in filter(None, (layer.attention, layer.cross)):
                 _check_attention(spec.family, index, attention)

@@ -122,6 +122,8 @@ class ReferenceModel:
         for position, layer in enumerate(stack.layers):
             index = stack.weight_layers[position] if stack.weight_layers else position
             x = self._layer(x, f"{name}.{index}", layer, name, memory, output)
+            if position == 0 and stack.convolution is not None:
+                x = self._convolved(name, stack.convolution, x, output.states[0])
             output.states.append(x)
         if stack.final_norm is not None:
             x = norm(x, self.tensors, f"{name}.final_norm", stack.final_norm)
@@ -153,6 +155,12 @@ class ReferenceModel:
         if embedding.project:
             x = linear(x, tensors, f"{name}.embed.project")
         return x + positions if embedding.positions_after_project else x
+
+    def _convolved(self, name, convolution, x, embedded):
+        """What the first layer made, plus a convolution of the embeddings, normed."""
+        function = ops.ACTIVATIONS[convolution.activation.name.lower()]
+        y = function(linear(windows(embedded, convolution.size), self.tensors, f"{name}.convolution"))
+        return norm(x + y, self.tensors, f"{name}.convolution_norm", convolution.norm)
 
     def _patches(self, name, patches, image):
         """The class token and what else stands in front, then one row a patch, left to right and top to bottom."""
@@ -242,6 +250,12 @@ class ReferenceModel:
     def _embedding_name(self):
         own = self.spec.decoder is not None and not self.spec.decoder.shared_embedding
         return f"{'decoder' if own else 'encoder'}.embed.token.weight"
+
+
+def windows(x, size):
+    """(T, size * D): each position with its neighbours on both sides, zeros beyond the ends."""
+    padded = np.pad(x, ((size // 2, size // 2), (0, 0)))
+    return np.concatenate([padded[place : place + len(x)] for place in range(size)], axis=1)
 
 
 def position_rows(positions, ids):

@@ -35,8 +35,8 @@ ROWS = (
 
 def build(config, source, task):
     placement = Placement.NORMED if config.get("apply_residual_connection_post_layernorm", False) else Placement.PRE
-    hidden = config.first("hidden_size", "n_embed")
-    heads, count = config.first("n_head", "num_attention_heads"), config.first("n_layer", "num_hidden_layers")
+    hidden = config.first("hidden_size", "n_embed", default=64)
+    heads, count = config.first("n_head", "num_attention_heads", default=8), config.first("n_layer", "num_hidden_layers", default=2)
     size = hidden // heads
     norm = NormSpec(NormKind.LAYER, config.get("layer_norm_epsilon", 1e-5))
     attention = AttentionSpec(heads, heads, size, size**-0.5, Mask.CAUSAL, positions=Alibi(tuple(alibi_slopes(heads).tolist())))

@@ -43,7 +43,7 @@ def build(config, source, task):
     normed = config.get("use_qk_norm", False)
     attention = attention_spec(
         config,
-        positions=rotary(config, size, interleaved=True),
+        positions=rotary(config, size, theta=500000.0, interleaved=True),
         qk_norm=QKNorm.HEAD if normed else QKNorm.NONE,
         qk_norm_spec=norm if normed else None,
     )

@@ -7,6 +7,7 @@ from cygnet.architectures.families.bert import EMBEDDING_ROWS, norm_spec
 from cygnet.architectures.family import Family
 from cygnet.architectures.spec import (
     AttentionSpec,
+    ConvolutionSpec,
     Disentangled,
     EmbeddingSpec,
     FeedForwardSpec,
@@ -18,7 +19,7 @@ from cygnet.architectures.spec import (
     StackSpec,
     Task,
 )
-from cygnet.architectures.transforms import layer_normed
+from cygnet.architectures.transforms import convolution, layer_normed
 from cygnet.architectures.weights import Row
 from cygnet.errors import UnsupportedModel
 
@@ -59,6 +60,14 @@ def disentangled(config, kinds):
     return Disentangled(buckets or longest, buckets, longest, "c2p" in kinds, "p2c" in kinds, shared)
 
 
+def convolution_spec(config, norm):
+    """The convolution behind the first layer, where there is one."""
+    size = config.get("conv_kernel_size", 0)
+    if size and size % 2 == 0:
+        raise UnsupportedModel(f"config of {config.name}: conv_kernel_size = {size}: an odd number of positions is expected")
+    return ConvolutionSpec(size, config.activation("conv_act", "tanh"), norm) if size else None
+
+
 def relative_rows(config):
     """The table of relative positions, behind its norm where there is one."""
     table = "encoder.rel_embeddings.weight"
@@ -85,7 +94,6 @@ def masked(config, source, hidden, act):
 def build(config, source, task):
     hidden, heads, count = config["hidden_size"], config["num_attention_heads"], config.get("max_position_embeddings", 512)
     config.refuse("embedding_size", hidden)
-    config.refuse("conv_kernel_size", 0)
     norm, act = norm_spec(config), config.activation("hidden_act", "gelu")
     kinds = position_kinds(config)
     size = config.get("attention_head_size", hidden // heads)
@@ -100,7 +108,7 @@ def build(config, source, task):
         type_count=config.get("type_vocab_size", 0),
         norm=norm,
     )
-    stack = StackSpec(hidden, embedding, (layer,) * config["num_hidden_layers"], None)
+    stack = StackSpec(hidden, embedding, (layer,) * config["num_hidden_layers"], None, convolution=convolution_spec(config, norm))
     head = None
     if task is Task.MASKED_LM:
         head = masked(config, source, hidden, act)
@@ -109,11 +117,12 @@ def build(config, source, task):
         head = pooled_head(config, width, "pooler.dense", "classifier", config.activation("pooler_hidden_act", "gelu"))
     elif task is not Task.ENCODER:
         head = token_head(config, task)
-    rows = (*ROWS, *relative_rows(config))
+    kernel = Row("encoder.convolution", "encoder.conv.conv", convolution(config.get("conv_groups", 1)))
+    rows = (*ROWS, *relative_rows(config), kernel, Row("encoder.convolution_norm", "encoder.conv.LayerNorm"))
     # Relative positions are clamped: without absolute ones no length is too long.
     longest = count if absolute else None
     return encoder_only(config, task, family="deberta_v2", stack=stack, rows=rows, head=head, max_positions=longest, ignored=HEADS)
 
 
-IGNORED = ("legacy", "conv_act", "pooler_hidden_size", "pooler_hidden_act", "padding_idx", "position_biased_input")
+IGNORED = ("legacy", "conv_act", "conv_groups", "pooler_hidden_size", "pooler_hidden_act", "padding_idx", "position_biased_input")
 FAMILY = Family("deberta_v2", build, CLASSES, Task.ENCODER, ("deberta.",), IGNORED)
