@@ -13,8 +13,9 @@ MAX_LAYERS, MAX_EXPERTS, MAX_HEADS, MAX_POSITIONS = 1024, 1024, 4096, 1 << 20
 COUNTS = {
     **dict.fromkeys(("num_hidden_layers", "n_layer", "n_layers", "num_layers", "num_decoder_layers"), MAX_LAYERS),
     **dict.fromkeys(("encoder_layers", "decoder_layers", "num_encoder_layers", "num_hidden_groups", "inner_group_num"), MAX_LAYERS),
+    **dict.fromkeys(("enc-depth", "dec-depth"), MAX_LAYERS),
     **dict.fromkeys(("num_experts", "num_local_experts"), MAX_EXPERTS),
-    **dict.fromkeys(("num_attention_heads", "n_head", "n_heads", "num_heads", "nhead"), MAX_HEADS),
+    **dict.fromkeys(("num_attention_heads", "n_head", "n_heads", "num_heads", "nhead", "attention_heads", "transformer-heads"), MAX_HEADS),
     **dict.fromkeys(("encoder_attention_heads", "decoder_attention_heads", "num_key_value_heads", "num_kv_heads"), MAX_HEADS),
 }
 
