@@ -32,6 +32,7 @@ struct attention_tile {
     const char *blocks[CHUNK_BLOCKS];        /* this layer and head; those without a key repeat the last */
     size_t v_offset;                         /* bytes from keys to values */
     int64_t head_dim;
+    int ahead;                               /* whether this is the first tile to read these blocks */
     int first[TILE_ROWS], last[TILE_ROWS];   /* allowed slots */
     int any_first, any_last;                 /* slots that some row may see */
     int shared_first, shared_last;           /* slots that all rows may see */
@@ -78,7 +79,7 @@ CYG_INLINE void score_tile(enum cyg_kv_kind kind, const int rows, struct attenti
     const int columns = TILE_COLUMNS(rows, CYG_KEY_CHUNK / VF), step = columns * VF;
     int first = t->any_first / CYG_KEY_BLOCK, end = (t->any_last + CYG_KEY_BLOCK - 1) / CYG_KEY_BLOCK, expected = first;
     for (int slot = first * CYG_KEY_BLOCK / step * step; slot < t->any_last; slot += step) {
-        for (; expected < end && expected * CYG_KEY_BLOCK < slot + step; expected++) {
+        for (; t->ahead && expected < end && expected * CYG_KEY_BLOCK < slot + step; expected++) {
             if (expected + 1 < end) expect(kind, t, t->blocks[expected + 1]);
             expect(kind, t, t->blocks[expected] + t->v_offset);
         }
@@ -86,18 +87,22 @@ CYG_INLINE void score_tile(enum cyg_kv_kind kind, const int rows, struct attenti
     }
 }
 
-/* One slot of value_columns: sum += probability * value, for the rows that may see it. */
-CYG_INLINE void value_slot(enum cyg_kv_kind kind, const int rows, const int columns, const struct attention_tile *t, int j, int edge, int64_t d, int64_t n,
-                           vf sum[TILE_ROWS][8]) {
-    const char *values = t->blocks[j / CYG_KEY_BLOCK] + t->v_offset;
-    vf v[8];
-    for (int c = 0; c < columns; c++) v[c] = kv_get(kind, values, j % CYG_KEY_BLOCK * t->head_dim + d + c * VF, n);
-    for (int r = 0; r < rows; r++) {
-        if (edge && (j < t->first[r] || j >= t->last[r])) continue;
-        vf p = vf_set1(t->scores[r][j]);
-        for (int c = 0; c < columns; c++) sum[r][c] = vf_fma(p, v[c], sum[r][c]);
+/* Slots from..to, all of one block, in value_columns: sum += probability * value; at an `edge` for the rows only that may see them. */
+CYG_INLINE void value_slots(enum cyg_kv_kind kind, const int rows, const int columns, const struct attention_tile *t, int from, int to, const int edge,
+                            int64_t d, int64_t n, vf sum[TILE_ROWS][8]) {
+    const char *values = t->blocks[from / CYG_KEY_BLOCK] + t->v_offset;
+    for (int j = from; j < to; j++) {
+        vf v[8];
+        for (int c = 0; c < columns; c++) v[c] = kv_get(kind, values, j % CYG_KEY_BLOCK * t->head_dim + d + c * VF, n);
+        for (int r = 0; r < rows; r++) {
+            if (edge && (j < t->first[r] || j >= t->last[r])) continue;
+            vf p = vf_set1(t->scores[r][j]);
+            for (int c = 0; c < columns; c++) sum[r][c] = vf_fma(p, v[c], sum[r][c]);
+        }
     }
 }
+
+CYG_INLINE int within(int x, int least, int most) { return x < least ? least : x > most ? most : x; }
 
 /* part = sum over slots of probability * value, for `columns` vectors of features from d on; the last has n lanes. Rows of a tile differ in their slots at
    the edges of the causal or windowed range only. A slot that a row may not see is never multiplied: a NaN there cannot leak. */
@@ -105,9 +110,13 @@ CYG_INLINE void value_columns(enum cyg_kv_kind kind, const int rows, const int c
     vf sum[TILE_ROWS][8];
     for (int r = 0; r < rows; r++)
         for (int c = 0; c < columns; c++) sum[r][c] = vf_zero();
-    for (int j = t->any_first; j < t->shared_first; j++) value_slot(kind, rows, columns, t, j, 1, d, n, sum);
-    for (int j = t->shared_first; j < t->shared_last; j++) value_slot(kind, rows, columns, t, j, 0, d, n, sum);
-    for (int j = t->shared_last; j < t->any_last; j++) value_slot(kind, rows, columns, t, j, 1, d, n, sum);
+    for (int from = t->any_first, to; from < t->any_last; from = to) {
+        to = within((from / CYG_KEY_BLOCK + 1) * CYG_KEY_BLOCK, from, t->any_last);
+        const int shared = within(t->shared_first, from, to), edge = within(t->shared_last, shared, to);
+        value_slots(kind, rows, columns, t, from, shared, 1, d, n, sum);
+        value_slots(kind, rows, columns, t, shared, edge, 0, d, n, sum);
+        value_slots(kind, rows, columns, t, edge, to, 1, d, n, sum);
+    }
     for (int r = 0; r < rows; r++)
         for (int c = 0; c < columns; c++) vf_put(t->rows[r].part + d + c * VF, sum[r][c], n);
 }
@@ -158,41 +167,46 @@ static void add_slots(float *scores, const float *terms, int first, int last) {
     for (int j = first; j < last; j++) scores[j] += terms[j];
 }
 
-/* Slots from `start` to `end` that are outside of first..last get -infinity. */
-CYG_INLINE void hide_slots(float *scores, int start, int first, int last, int end) {
-    for (int j = start; j < first; j++) scores[j] = -INFINITY;
-    for (int j = last; j < end; j++) scores[j] = -INFINITY;
+/* -infinity in the lanes that are outside of first..last; lane 0 is slot j. */
+CYG_INLINE vf hide_slots(vf scores, int j, int first, int last) {
+    static const float lanes[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    vf slot = vf_add(vf_load(lanes), vf_set1((float)j)), hidden = vf_set1(-INFINITY);
+    scores = vf_select(vf_lt(slot, vf_set1((float)last)), scores, hidden);
+    return vf_select(vf_lt(slot, vf_set1((float)first)), hidden, scores);
 }
 
-/* Scores of one row to probabilities relative to its maximum in the chunk, for the slots of the blocks start..end, of which first..last are allowed. */
-static void row_probabilities(const struct cyg_attention *a, struct attention_row *row, float *scores, int start, int first, int last, int end, int64_t key) {
-    enum { LANES = CYG_KEY_BLOCK / VF }; /* vectors of a block: each has a running maximum and sum */
-    vf scale = vf_set1(a->scale), cap = vf_set1(a->softcap), inverse = vf_set1(a->softcap > 0 ? 1 / a->softcap : 0), max[LANES], sum[LANES];
-    for (int j = start; j < end; j += VF) {
+/* Scores with their scale, soft cap and biases. */
+static void adjust_scores(const struct cyg_attention *a, const struct attention_row *row, float *scores, int first, int last, int64_t key) {
+    vf scale = vf_set1(a->scale), cap = vf_set1(a->softcap), inverse = vf_set1(a->softcap > 0 ? 1 / a->softcap : 0);
+    for (int j = first / VF * VF; j < last; j += VF) {
         vf s = vf_mul(vf_load(scores + j), scale);
         vf_store(scores + j, a->softcap > 0 ? capped(s, cap, inverse) : s);
     }
     if (row->relative) add_slots(scores, row->relative + key, first, last);
     if (row->key_bias) add_slots(scores, row->key_bias + key, first, last);
     if (row->bias) add_slots(scores, row->bias + key, first, last);
-    hide_slots(scores, start, first, last, end);
+}
 
-    for (int i = 0; i < LANES; i++) max[i] = vf_set1(-INFINITY);
-    for (int j = start; j < end; j += CYG_KEY_BLOCK)
-        for (int i = 0; i < LANES; i++) max[i] = vf_max(vf_load(scores + j + i * VF), max[i]);
-    for (int i = 1; i < LANES; i++) max[0] = vf_max(max[i], max[0]);
-    row->max = vf_reduce_max(max[0]);
+/* Scores of one row to probabilities relative to its maximum in the chunk, for the allowed slots first..last. */
+static void row_probabilities(const struct cyg_attention *a, struct attention_row *row, float *scores, int first, int last, int64_t key) {
+    const int adjusted = a->softcap > 0 || row->relative || row->key_bias || row->bias, start = first / VF * VF;
+    vf scale = vf_set1(adjusted ? 1 : a->scale), max = vf_set1(-INFINITY), sum = vf_zero();
+    if (adjusted) adjust_scores(a, row, scores, first, last, key);
+    for (int j = start; j < last; j += VF) {
+        vf s = vf_mul(vf_load(scores + j), scale);
+        if (j < first || j + VF > last) s = hide_slots(s, j, first, last);
+        vf_store(scores + j, s);
+        max = vf_max(s, max);
+    }
+    row->max = vf_reduce_max(max);
     /* While every score is -infinity any finite shift will do; a NaN, which no maximum keeps, shows in the sum. */
     vf shift = vf_set1(row->max == -INFINITY ? 0 : row->max);
-    for (int i = 0; i < LANES; i++) sum[i] = vf_zero();
-    for (int j = start; j < end; j += CYG_KEY_BLOCK)
-        for (int i = 0; i < LANES; i++) {
-            vf p = vf_exp(vf_sub(vf_load(scores + j + i * VF), shift));
-            vf_store(scores + j + i * VF, p);
-            sum[i] = vf_add(sum[i], p);
-        }
-    for (int i = 1; i < LANES; i++) sum[0] = vf_add(sum[0], sum[i]);
-    row->sum = vf_reduce_add(sum[0]);
+    for (int j = start; j < last; j += VF) {
+        vf p = vf_exp(vf_sub(vf_load(scores + j), shift));
+        vf_store(scores + j, p);
+        sum = vf_add(sum, p);
+    }
+    row->sum = vf_reduce_add(sum);
 }
 
 static int slot_of(int64_t key, int64_t chunk_start) {
@@ -201,7 +215,7 @@ static int slot_of(int64_t key, int64_t chunk_start) {
 }
 
 /* One tile at one chunk. A row without an allowed slot here gets a sum of zero. */
-static void attend_tile(const struct cyg_attention *a, struct attention_row *rows, int count, int64_t chunk) {
+static void attend_tile(const struct cyg_attention *a, struct attention_row *rows, int count, int64_t chunk, int ahead) {
     struct attention_tile t;
     int64_t key = chunk * CYG_KEY_CHUNK;
     t.any_first = t.shared_last = CYG_KEY_CHUNK;
@@ -226,10 +240,11 @@ static void attend_tile(const struct cyg_attention *a, struct attention_row *row
     t.v_offset = (size_t)(a->v_offset - a->k_offset) * size;
     t.rows = rows;
     t.head_dim = a->head_dim;
+    t.ahead = ahead;
     tile_scores(a->kv_kind, count, &t);
     for (int r = 0; r < count; r++)
         if (t.first[r] < t.last[r])
-            row_probabilities(a, rows + r, t.scores[r], start * CYG_KEY_BLOCK, t.first[r], t.last[r], end * CYG_KEY_BLOCK, key);
+            row_probabilities(a, rows + r, t.scores[r], t.first[r], t.last[r], key);
     tile_values(a->kv_kind, count, &t);
 }
 
@@ -256,7 +271,7 @@ static int start_rows(const struct cyg_attention *a, struct attention_row *rows,
 
 /* All rows at one chunk, into their parts. */
 static void attend_chunk(const struct cyg_attention *a, struct attention_row *rows, int count, int64_t chunk) {
-    for (int r = 0; r < count; r += tile_rows(count - r)) attend_tile(a, rows + r, tile_rows(count - r), chunk);
+    for (int r = 0; r < count; r += tile_rows(count - r)) attend_tile(a, rows + r, tile_rows(count - r), chunk, r == 0);
 }
 
 /* Adds a row's part to what is joined. */
