@@ -7,7 +7,6 @@ mean Kullback-Leibler divergence. llama.cpp reads the same token ids from the sa
 MiniLM's int8 vectors are compared with its float32 ones. Then logits and vectors are compared bit for bit over batches, threads and cached prefixes.
 """
 
-import inspect
 import json
 import subprocess
 import sys
@@ -23,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent / "compare"))
 from harness import HERE, arguments, peers_python, workloads  # noqa: E402
 
 WINDOW = 512
+HALF = "float32, keys and values in float16"
 INT4 = {  # our form -> what llama.cpp reads; the float32 weights are those of the Q4_1 file, which other 4-bit types can only approximate
     "Q4_0": "Q4_0",
     "Q4_1": "Q4_1",
@@ -121,10 +121,11 @@ def forms(args):
     """Name -> a function from ids to logits: our weight forms, and llama.cpp's files."""
     home, threads = Path(args.home), args.threads
     float_folder = home / "smollm2"
-    engines = {"float32": engine_of(float_folder, "float32", threads)}
-    if "cache_dtype" in inspect.signature(Engine).parameters:
-        engines["float32, keys and values in float16"] = engine_of(float_folder, "float32", threads, cache_dtype="float16")
-    engines["int8"] = engine_of(float_folder, "int8", threads)
+    engines = {
+        "float32": engine_of(float_folder, "float32", threads),
+        HALF: engine_of(float_folder, "float32", threads, cache_dtype="float16"),
+        "int8": engine_of(float_folder, "int8", threads),
+    }
     for name in ("Q4_0", "Q4_1", "Q4_K_M"):
         engines[name] = engine_of(home / f"smollm2-{name}.gguf", "auto", threads)
     engines["int4 of float32"] = engine_of(float_folder, "int4", threads)
@@ -150,9 +151,7 @@ def language_model(args, statements):
         print(f"{name:38} {own.perplexity:11.4f} {own.perplexity / exact - 1:8.2%} {own.divergence:11.6f}")
     print()
     statements.check(abs(distances["int8"].perplexity / exact - 1) <= 0.005, "int8: perplexity within 0.5% of float32")
-    half = distances.get("float32, keys and values in float16")
-    if half is not None:
-        statements.check(abs(half.perplexity / exact - 1) <= 0.0005, "keys and values in float16: perplexity within 0.05% of float32")
+    statements.check(abs(distances[HALF].perplexity / exact - 1) <= 0.0005, f"{HALF}: perplexity within 0.05% of float32")
     for name, file in INT4.items():
         ours, theirs = distances[name], distances[f"llama.cpp {file}"]
         text = f"{name}: perplexity {ours.perplexity:.3f} and divergence {ours.divergence:.6f} not above llama.cpp's with {file}"
