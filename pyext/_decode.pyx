@@ -2,6 +2,7 @@
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.long cimport PyLong_AsLongAndOverflow, PyLong_CheckExact
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.stdint cimport int16_t, uint8_t, uint32_t
 from libc.stdlib cimport free, realloc
@@ -87,11 +88,16 @@ cdef class DecodeTable:
     cdef int write(self, list ids, bint skip_special, buffer *out) except -1:
         cdef Py_ssize_t i, run = -1
         cdef long number
+        cdef int beyond
         cdef bint first = True
         cdef piece *p
         reserve(out, 8 * len(ids))
         for i in range(len(ids)):
-            number = ids[i]
+            if not PyLong_CheckExact(ids[i]):
+                raise TypeError("token ids of another type than int")
+            number = PyLong_AsLongAndOverflow(ids[i], &beyond)
+            if beyond != 0 or number < 0:
+                raise TypeError("token ids that are negative or beyond 64 bits")
             p = self.find(number)
             if p == NULL or (skip_special and p.special):
                 continue

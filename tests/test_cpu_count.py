@@ -127,3 +127,11 @@ def test_wrong_thread_counts(wrong):
 def test_affinity_of_the_process():
     code = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); from cygnet.cpu_count import usable_cores; print(usable_cores())"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "1"
+
+
+def test_the_environment_is_cut_to_what_a_team_holds(monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "99999")
+    assert cpu_count.thread_count() == cpu_count.MAX_THREADS == cpu_count.thread_count(255)
+    for threads in (0, -1, 256, 99999, True, "2", 1.5):
+        with pytest.raises(OptionError, match="threads must be a whole number from 1 to 255"):
+            cpu_count.thread_count(threads)

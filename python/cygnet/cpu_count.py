@@ -13,18 +13,21 @@ from pathlib import Path, PurePosixPath
 from cygnet.errors import OptionError
 
 
+MAX_THREADS = 255  # of one team
+
+
 def thread_count(threads: int | None = None) -> int:
     """Number of threads to run with: the argument, else OMP_NUM_THREADS, else what this process may use.
 
     Parameters
     ----------
     threads : int or None
-        The caller's wish; it wins over everything else.
+        The caller's wish, from 1 to 255; it wins over everything else. What the environment asks for beyond that is cut to it.
 
     Raises
     ------
     OptionError
-        If `threads` is not a whole number of at least 1.
+        If `threads` is not a whole number from 1 to 255.
 
     Examples
     --------
@@ -33,10 +36,10 @@ def thread_count(threads: int | None = None) -> int:
     3
     """
     if threads is not None:
-        if isinstance(threads, bool) or not hasattr(threads, "__index__") or int(threads) < 1:
-            raise OptionError(f"threads must be a whole number of at least 1, not {threads!r}")
+        if isinstance(threads, bool) or not hasattr(threads, "__index__") or not 1 <= int(threads) <= MAX_THREADS:
+            raise OptionError(f"threads must be a whole number from 1 to {MAX_THREADS}, not {threads!r}")
         return int(threads)
-    return _openmp_wish(os.environ.get("OMP_NUM_THREADS")) or usable_cores()
+    return min(_openmp_wish(os.environ.get("OMP_NUM_THREADS")) or usable_cores(), MAX_THREADS)
 
 
 def usable_cores(root: str | Path = "/") -> int:

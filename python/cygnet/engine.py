@@ -7,6 +7,7 @@ the batch, however many threads work, and whether a prefix was cached or not.
 from __future__ import annotations
 
 import threading
+from functools import wraps
 
 import numpy as np
 
@@ -29,13 +30,29 @@ from cygnet.engine_sides import (
     projection_stack,
     token_costs,
 )
-from cygnet.errors import CacheFull, ContextOverflow, OptionError
+from cygnet.errors import CacheFull, ContextOverflow, OptionError, OutOfMemory
 from cygnet.packing import DISENTANGLED_REACH, Packer, StackBuilder, plan_heads
 from cygnet.position_tables import PositionTables
 
 DEFAULT_CACHE_BYTES = 4 << 30
 # The head of these belongs to the decoder: forward() runs it.
 DECODER_TASKS = (Task.CAUSAL_LM, Task.SEQ2SEQ, Task.HIDDEN_STATES)
+
+
+def _tells_of_memory(work):
+    """A method whose MemoryError, wherever it comes from, is an OutOfMemory that says what to do."""
+
+    @wraps(work)
+    def checked(*args, **kwargs):
+        try:
+            return work(*args, **kwargs)
+        except OutOfMemory:
+            raise
+        except MemoryError as error:
+            said = f" ({error})" if str(error) else ""
+            raise OutOfMemory(f"no memory is left for the model's work{said}: run fewer or shorter texts at once, or load with smaller weights") from error
+
+    return checked
 
 
 class Engine:
@@ -73,11 +90,10 @@ class Engine:
 
     block_tokens = BLOCK_TOKENS
 
+    @_tells_of_memory
     def __init__(self, spec, views, *, weights="auto", threads=None, max_context=None, cache_bytes=None, cache_dtype="auto"):
         self.spec = spec
         self.threads = thread_count(threads)
-        if not isinstance(self.threads, int) or not 1 <= self.threads <= 255:
-            raise OptionError(f"threads={threads!r}: a number from 1 to 255 is expected")
         self.max_context = self._context(max_context)
         self._lock = threading.RLock()
         self._build(views, weights)
@@ -193,6 +209,7 @@ class Engine:
             raise OptionError("a sequence of an encoder-decoder model needs an encoded source, and only such a one takes it")
         return Sequence(self._pool, source)
 
+    @_tells_of_memory
     def forward(self, batch, rows="last"):
         """Appends tokens to sequences and returns logits.
 
@@ -282,6 +299,7 @@ class Engine:
 
     # ---- encoders
 
+    @_tells_of_memory
     def hidden(self, batch, type_ids=None):
         """Hidden states of an encoder, or of a decoder read without memory.
 
@@ -382,6 +400,7 @@ class Engine:
         counts = [len(image) for image in rows]
         return np.ascontiguousarray(np.concatenate(rows) if rows else np.empty((0, side.stack.width)), np.float32), counts
 
+    @_tells_of_memory
     def head(self, hidden, offsets, which="head"):
         """What a head makes of hidden states.
 
@@ -414,6 +433,7 @@ class Engine:
             side.runner.run(stack, [], [1] * len(rows), None, embedded=rows, head_rows=np.arange(len(rows)), logits=out)
         return out
 
+    @_tells_of_memory
     def encode(self, batch):
         """Runs the encoder of an encoder-decoder model.
 

@@ -49,12 +49,20 @@ class ModelClosed(CygnetError, ValueError):
     """A model that was closed cannot be used any more."""
 
 
-class CacheFull(CygnetError, MemoryError):
+class OutOfMemory(CygnetError, MemoryError):
+    """The machine, or a limit on this process, gives no more memory."""
+
+
+class CacheFull(OutOfMemory):
     """The key/value memory limit is reached; names the limit and what was asked for."""
 
 
 class OutOfRange(CygnetError, OverflowError):
     """A number that the chosen form cannot hold; says which form can."""
+
+
+class CopyError(CygnetError, TypeError):
+    """Something that cannot be copied or pickled; says what to do instead."""
 
 
 class Cancelled(CygnetError):

@@ -10,7 +10,7 @@ from cygnet.architectures.spec import Mixing, NormKind, NormSpec, Placement, QKN
 from cygnet.architectures.transforms import Computed
 from cygnet.engine import Engine
 from cygnet.engine_sides import PASS_TOKENS
-from cygnet.errors import CacheFull, Cancelled, ContextOverflow, OptionError, OutOfRange
+from cygnet.errors import CacheFull, Cancelled, ContextOverflow, OptionError, OutOfMemory, OutOfRange
 from cygnet.reference.model import ReferenceModel
 from tests.engine import tiny
 
@@ -301,3 +301,18 @@ def test_many_callers_get_their_own_results():
     for thread in threads:
         thread.join()
     assert not wrong and model.blocks_used == 0
+
+
+@pytest.mark.parametrize("error", [MemoryError(), MemoryError("cannot allocate 5 bytes")])
+def test_no_memory_is_one_kind_of_error(monkeypatch, error):
+    model = engine()
+
+    def none_left(*args, **kwargs):
+        raise error
+
+    monkeypatch.setattr(model._sides["decoder"].tables, "prepare", none_left)
+    for work in (lambda: whole(model, ids(5)), lambda: model.hidden([ids(5)])):
+        with pytest.raises(OutOfMemory, match="no memory is left"):
+            work()
+    monkeypatch.undo()
+    assert model.blocks_used == 0 and np.isfinite(whole(model, ids(5))).all()

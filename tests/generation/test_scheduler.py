@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from cygnet.errors import CacheFull, Cancelled, ModelClosed, OptionError
+from cygnet.errors import CacheFull, Cancelled, ModelClosed, OptionError, OutOfMemory
 from cygnet.generation import scheduler as scheduler_module
 from cygnet.generation.options import GenerationOptions
 from cygnet.generation.scheduler import Scheduler
@@ -237,6 +237,26 @@ def test_what_a_callback_raises_reaches_its_caller_alone(run_in, option, error):
         scheduler.submit(request([1], **{option: leaves})).result(30)
     assert len(other.result(30)[0].ids) == 30
     assert len(scheduler.submit(request([1], max_new_tokens=4)).result(30)[0].ids) == 4
+
+
+def test_memory_that_a_request_does_not_get_is_one_kind_of_error(run_in):
+    engine = HashEngine()
+
+    def none_left(batch):
+        if any(13 in ids for _, ids in batch):
+            raise OutOfMemory("no memory is left")
+
+    engine.before_forward = none_left
+    scheduler = run_in(engine, reuse_prefixes=False)
+
+    def bare(ids, text):
+        raise MemoryError
+
+    good = scheduler.submit(request([1], max_new_tokens=5, suppress_tokens=[13]))
+    for bad in (request([13]), request([1], stop_when=bare)):
+        with pytest.raises(OutOfMemory):
+            scheduler.submit(bad).result(30)
+    assert len(good.result(30)[0].ids) == 5
 
 
 def test_encoder_errors_do_not_hurt_others(run_in):

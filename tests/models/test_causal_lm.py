@@ -1,13 +1,15 @@
 """CausalLM on scripted engines: prompts, limits, chat, streams, scores."""
 
 import asyncio
+import copy
 import json
+import pickle
 
 import numpy as np
 import pytest
 
 from cygnet.architectures.spec import TokenIds
-from cygnet.errors import ContextOverflow, ModelClosed, OptionError, TemplateError, TokenizerError
+from cygnet.errors import ContextOverflow, CopyError, ModelClosed, OptionError, TemplateError, TokenizerError
 from cygnet.models.causal_lm import CausalLM
 from tests.generation.fakes import HashEngine
 from tests.models.generative_parts import CHATML, WORDS, log_softmax, parts, script, word_tokenizer
@@ -313,3 +315,9 @@ class TestForwardAndScore:
 
 def test_count_tokens(model):
     assert model.count_tokens("a b c") == 3
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_model_is_neither_copied_nor_pickled(model, again):
+    with pytest.raises(CopyError, match="load it where it is needed"):
+        again(model)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
-from cygnet.errors import CacheFull, Cancelled, ModelClosed, OptionError
+from cygnet.errors import CacheFull, Cancelled, ModelClosed, OptionError, OutOfMemory
 from cygnet.generation.batch import run_step
 from cygnet.generation.beam_task import BeamTask
 from cygnet.generation.constraints import Vocabulary, constrained
@@ -224,6 +224,8 @@ class Scheduler:
         if error is None:
             job.ticket.finish(results)
         else:
+            if isinstance(error, MemoryError) and not isinstance(error, OutOfMemory):
+                error = OutOfMemory("no memory is left for this request: run fewer at once, or give a smaller max_new_tokens")
             job.ticket.fail(error)
 
     def _admit(self) -> None:
@@ -308,8 +310,8 @@ class Scheduler:
             except Cancelled:
                 if all(job.ticket.cancelled for job in jobs):
                     return
-            except CacheFull:
-                # Somebody uses the engine beside the scheduler: kept prefixes make room for what runs.
+            except OutOfMemory:
+                # Somebody uses the engine beside the scheduler, or the machine has no more: kept prefixes make room for what runs.
                 self._cache.clear()
             except Exception:
                 self._step_alone(jobs)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from cygnet.architectures.spec import ModelSpec
-from cygnet.errors import ContextOverflow, ModelClosed, OptionError, TokenizerError
+from cygnet.errors import ContextOverflow, CopyError, ModelClosed, OptionError, TokenizerError
 from cygnet.models.aliases import Ids, Text
 
 if TYPE_CHECKING:
@@ -152,6 +152,10 @@ class Model:
         """Frees the weights and caches; the model cannot be used afterwards."""
         self.engine = _ClosedEngine()
         self.views = {}
+
+    def __reduce_ex__(self, protocol):
+        """Refuses copies and pickles: two objects would share one engine, and threads and mapped weights cannot be sent anywhere."""
+        raise CopyError(f"a loaded model cannot be copied or pickled: load it where it is needed, in each process, with cygnet.load({str(self.source)!r})")
 
     def __enter__(self: M) -> M:
         return self

@@ -46,8 +46,21 @@ def tokenizer_from_text(text: str | bytes, where: str = "tokenizer.json") -> Tok
 
 
 def tokenizer_from_document(document: Any, where: str = "tokenizer.json") -> Tokenizer:
-    """Tokenizer from the parsed content of a tokenizer.json."""
-    fields = Fields(document, where)
+    """Tokenizer from the parsed content of a tokenizer.json.
+
+    Raises
+    ------
+    TokenizerError
+        Where the document is damaged or names something unknown.
+    """
+    try:
+        return _from_fields(Fields(document, where))
+    except (OverflowError, UnicodeError) as error:
+        raise TokenizerError(f"{where} holds a number or a text that no tokenizer can have: {error}") from None
+
+
+def _from_fields(fields: Fields) -> Tokenizer:
+    document, where = fields.value, fields.where
     model = read_model(fields)
     added = read_added_tokens(fields, model)
     names = {t.id: t.content for t in added}

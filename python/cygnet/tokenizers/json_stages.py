@@ -7,7 +7,7 @@ from typing import Any
 
 from cygnet.errors import TokenizerError
 from cygnet.tokenizers import decoders, postprocessors, pretokenizers
-from cygnet.tokenizers.json_fields import Fields
+from cygnet.tokenizers.json_fields import MAX_ID, Fields
 from cygnet.tokenizers.splitting import BEHAVIOURS
 
 Spell = Callable[[int], str | None]
@@ -125,8 +125,8 @@ def _template_processing(fields: Fields, spell: Spell):
     for token, value in fields.get("special_tokens", dict).items():
         inner = Fields(value, f"{fields.where}.special_tokens[{token[:40]!r}]")
         ids = inner.get("ids", list)
-        if not all(type(i) is int and i >= 0 for i in ids):
-            raise TokenizerError(f"{inner.where}.ids must be a list of ids")
+        if not all(type(i) is int and 0 <= i <= MAX_ID for i in ids):
+            raise TokenizerError(f"{inner.where}.ids must be a list of ids from 0 to {MAX_ID}")
         special[token] = tuple(ids)
     return postprocessors.TemplateProcessing(_template(fields, "single", special, 1), _template(fields, "pair", special, 2))
 

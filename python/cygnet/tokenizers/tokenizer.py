@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import deepcopy
 from functools import cache, cached_property
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 from cygnet._core._decode import DecodeTable
+from cygnet.errors import CopyError, OptionError
 from cygnet.tokenizers.added_tokens import AddedToken, AddedVocabulary
 from cygnet.tokenizers.components import Decoder, Model, Normalizer, PostProcessor, PreTokenizer
 from cygnet.tokenizers.decode_table import decode_table
@@ -65,6 +68,8 @@ class Tokenizer:
         self.truncation = truncation
         self.padding = padding
         self.settings = dict(settings or {})
+        self._origin: tuple[str, Any] | None = None  # the class method that made it, and from what
+        self._end: int | None = None
         self.pipeline = Pipeline(self.added, normalizer, pre_tokenizer, model)
 
     # Loading
@@ -85,7 +90,7 @@ class Tokenizer:
         """
         from cygnet.tokenizers.loaders import load_file
 
-        return load_file(Path(path))
+        return load_file(Path(path))._made_by("from_file", Path(path).absolute())
 
     @classmethod
     def from_pretrained(cls, source: str | Path) -> Tokenizer:
@@ -106,14 +111,35 @@ class Tokenizer:
         from cygnet.hub import resolve
         from cygnet.tokenizers.loaders import load_pretrained
 
-        return load_pretrained(resolve(source))
+        path = resolve(source).absolute()
+        return load_pretrained(path)._made_by("from_pretrained", path)
 
     @classmethod
     def from_json(cls, document: dict | str) -> Tokenizer:
         """Tokenizer from the content of a tokenizer.json, as text or already parsed."""
         from cygnet.tokenizers.json_loader import tokenizer_from_document, tokenizer_from_text
 
-        return tokenizer_from_text(document) if isinstance(document, (str, bytes)) else tokenizer_from_document(document)
+        made = tokenizer_from_text(document) if isinstance(document, (str, bytes)) else tokenizer_from_document(document)
+        return made._made_by("from_json", document)
+
+    # Copying: the compiled stages never change, so that copies share them; another process makes them again.
+
+    def _made_by(self, maker: str, source: Any) -> Tokenizer:
+        self._origin = maker, source
+        return self
+
+    def __copy__(self) -> Tokenizer:
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__, settings=deepcopy(self.settings))
+        return other
+
+    def __deepcopy__(self, memo: dict) -> Tokenizer:
+        return self.__copy__()
+
+    def __reduce__(self):
+        if self._origin is None:
+            raise CopyError("a tokenizer put together from stages cannot be pickled: make it from a file or a document, or in each process")
+        return _made_again, (*self._origin, self.settings, self.truncation, self.padding, self._end)
 
     # Encoding
 
@@ -160,6 +186,7 @@ class Tokenizer:
         OptionError
             Where max_length leaves no room, stride is not less than that room, or the strategy names a text that is too short.
         """
+        _check_texts(text, pair)
         parts = [self.pipeline.aligned(text, parse_special, literal) if literal else self.pipeline.ids(text, parse_special)]
         if pair is not None:
             parts.append(self.pipeline.ids(pair, parse_special))
@@ -187,7 +214,9 @@ class Tokenizer:
         threads : int, optional
             Default: as many as the process may use.
         """
-        pairs = [(t, None) if isinstance(t, str) else t for t in texts]
+        if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
+            raise OptionError(f"a list of texts is wanted, not {texts!r:.80}; encode() takes one text")
+        pairs = [(t, None) if isinstance(t, str) else _as_pair(t) for t in texts]
         ready = iter(self.pipeline.ids_of_many([t for pair in pairs for t in pair if t is not None], parse_special, threads))
         rule = self._rule(max_length, truncation, stride, return_overflow)
         encodings = [self._assemble([next(ready) for t in pair if t is not None], (*pair, parse_special), add_special_tokens, rule) for pair in pairs]
@@ -244,7 +273,7 @@ class Tokenizer:
     # Decoding
 
     def decode(self, ids: Iterable[int], skip_special_tokens: bool = True, clean_up: bool | None = None) -> str:
-        """Text of ids; ids outside the vocabulary are passed over, broken UTF-8 becomes U+FFFD.
+        """Text of ids; ids beyond the vocabulary are passed over, broken UTF-8 becomes U+FFFD.
 
         Parameters
         ----------
@@ -252,13 +281,20 @@ class Tokenizer:
         skip_special_tokens : bool
         clean_up : bool, optional
             Take out the spaces before punctuation that English word tokenizers leave; default: as the tokenizer's settings say.
+
+        Raises
+        ------
+        OptionError
+            Something among the ids is no whole number of at least 0.
         """
-        numbers = ids if type(ids) is list else [int(i) for i in ids]
         table = self._decode_table
-        if table is not None:
-            text = table.decode(numbers, skip_special_tokens)
+        if table is None:
+            text = self.decoder.decode(self._tokens_of(_as_ids(ids), skip_special_tokens))
         else:
-            text = self.decoder.decode(self._tokens_of(numbers, skip_special_tokens))
+            try:
+                text = table.decode(ids if type(ids) is list else _as_ids(ids), skip_special_tokens)
+            except TypeError:
+                text = table.decode(_as_ids(ids), skip_special_tokens)
         if clean_up is None:
             clean_up = bool(self.settings.get("clean_up_tokenization_spaces"))
         if clean_up:
@@ -289,17 +325,22 @@ class Tokenizer:
 
     def token_to_id(self, token: str) -> int | None:
         """Id of a token as the vocabulary spells it; None where it has none of that spelling."""
+        if not isinstance(token, str):
+            raise OptionError(f"a token is text, not {token!r:.80}")
         found = self.added.by_content.get(token)
         return self.model.token_to_id(token) if found is None else found
 
     def id_to_token(self, token_id: int) -> str | None:
         """How the vocabulary spells a token; None outside of it. `decode` gives the text that it stands for."""
+        if type(token_id) is not int:
+            [token_id] = _as_ids([token_id])
         added = self.added.by_id.get(token_id)
         return self.model.id_to_token(token_id) if added is None else added
 
     def end_texts_with(self, token_id: int) -> None:
         """Put a special token behind every encoded text, or pair of texts, in place of what the file says of special tokens."""
         self.post_processor = ended_by(token_id)
+        self._end = token_id
 
     @property
     def vocab_size(self) -> int:
@@ -347,3 +388,37 @@ class Tokenizer:
 
     def __repr__(self) -> str:
         return f"Tokenizer({type(self.model).__name__}, {self.vocab_size} ids)"
+
+
+def _check_texts(*texts: Any) -> None:
+    """Raises OptionError for what is neither text nor None, and for a first text that is None."""
+    for place, text in enumerate(texts):
+        if not isinstance(text, str) and (text is not None or place == 0):
+            raise OptionError(f"a text is wanted, not {text!r:.80}")
+
+
+def _as_pair(pair: Any) -> tuple[str, str | None]:
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        raise OptionError(f"a text or a pair of texts is wanted, not {pair!r:.80}")
+    _check_texts(*pair)
+    return pair[0], pair[1]
+
+
+def _as_ids(ids: Any) -> list[int]:
+    """Token ids as Python ints; OptionError names what is none."""
+    if isinstance(ids, (str, bytes, Integral)) or not isinstance(ids, Iterable):
+        raise OptionError(f"a list of token ids is wanted, not {ids!r:.80}")
+    items = list(ids)
+    wrong = [i for i in items if not isinstance(i, Integral) or isinstance(i, bool) or not 0 <= i < 2**63]
+    if wrong:
+        raise OptionError(f"{wrong[0]!r:.80} is no token id: ids are whole numbers of at least 0")
+    return [int(i) for i in items]
+
+
+def _made_again(maker: str, source: Any, settings: dict, truncation: Truncation | None, padding: Padding | None, end: int | None) -> Tokenizer:
+    """What a pickled tokenizer becomes where it is read."""
+    tokenizer = getattr(Tokenizer, maker)(source)
+    tokenizer.settings, tokenizer.truncation, tokenizer.padding = settings, truncation, padding
+    if end is not None:
+        tokenizer.end_texts_with(end)
+    return tokenizer

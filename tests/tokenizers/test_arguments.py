@@ -1,0 +1,70 @@
+"""Arguments that are neither texts nor token ids: refused by name, not read as something else."""
+
+import numpy as np
+import pytest
+from tokenizer_documents import byte_level_document, word_document
+
+from cygnet import Tokenizer
+from cygnet.errors import OptionError, TokenizerError
+
+
+@pytest.fixture(params=["table", "stages"])
+def tokenizer(request):
+    """One that decodes by table, and one whose decoder has none."""
+    return Tokenizer.from_json(byte_level_document() if request.param == "table" else word_document(["?", "a", "b"], decoder={"type": "Fuse"}))
+
+
+@pytest.mark.parametrize("ids", [[1.5], [True], [-1], [2**70], ["a"], ("a",), [None], [[1]], 3, "12", None, np.array([0.5]), np.array([-1])])
+def test_what_are_no_ids(tokenizer, ids):
+    with pytest.raises(OptionError, match="token id"):
+        tokenizer.decode(ids)
+
+
+def test_ids_of_all_kinds_of_integers(tokenizer):
+    wanted = tokenizer.decode([1, 2, 10**9])
+    for ids in ((1, 2), range(1, 3), np.array([1, 2]), [np.int32(1), np.uint8(2)], iter([1, 2])):
+        assert tokenizer.decode(ids) == wanted
+
+
+@pytest.mark.parametrize("token_id", [1.5, True, "1", None])
+def test_what_is_no_id(tokenizer, token_id):
+    with pytest.raises(OptionError, match="no token id"):
+        tokenizer.id_to_token(token_id)
+    with pytest.raises(OptionError, match="a token is text"):
+        tokenizer.token_to_id(3)
+
+
+@pytest.mark.parametrize("text", [None, 3, b"a", ["a"]])
+def test_what_is_no_text(tokenizer, text):
+    with pytest.raises(OptionError, match="a text"):
+        tokenizer.encode(text)
+    if text is not None:
+        with pytest.raises(OptionError, match="a text"):
+            tokenizer.encode("a", text)
+        with pytest.raises(OptionError, match="a text"):
+            tokenizer.encode_batch(["a", text])
+
+
+@pytest.mark.parametrize("texts", ["abc", b"abc", None, 3, [("a",)], [("a", "b", "c")], [("a", 3)], [(None, "a")]])
+def test_what_is_no_batch(tokenizer, texts):
+    with pytest.raises(OptionError):
+        tokenizer.encode_batch(texts)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"type": "WordPiece", "vocab": {"[UNK]": 0}, "unk_token": "[UNK]", "continuing_subword_prefix": "\ud800"},
+        {"type": "WordPiece", "vocab": {"\udfff": 0, "[UNK]": 1}, "unk_token": "[UNK]", "continuing_subword_prefix": "##"},
+    ],
+)
+def test_documents_with_broken_text(model):
+    with pytest.raises(TokenizerError, match="no tokenizer can have"):
+        Tokenizer.from_json({"model": model, "pre_tokenizer": {"type": "BertPreTokenizer"}, "normalizer": {"type": "BertNormalizer"}})
+
+
+def test_documents_with_ids_beyond_all_bounds():
+    special = {"id": "[C]", "ids": [2**63], "tokens": ["[C]"]}
+    template = {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "[C]", "type_id": 0}}], "pair": [], "special_tokens": {"[C]": special}}
+    with pytest.raises(TokenizerError, match="ids from 0 to"):
+        Tokenizer.from_json(word_document(["?", "a"], post_processor=template))
