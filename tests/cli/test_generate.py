@@ -73,6 +73,12 @@ def test_json(run, model):
     assert second["prompt"] == "c" and second["finish_reason"] == "stop"
 
 
+def test_a_text_of_one_token_has_no_score(run, model):
+    model()
+    status, out, err = run("score", "-m", "m", "one")
+    assert (status, out) == (2, "") and "there is nothing to score in 'one'" in err
+
+
 def test_score(run, model):
     model()
     assert run("score", "-m", "m", "a b c")[1] == "perplexity 1.2840, 2 tokens, mean log-probability -0.2500\n"

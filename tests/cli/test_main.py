@@ -181,3 +181,39 @@ def test_importing_opens_no_model(tmp_path):
     """The environment of a user without any model, cache or home."""
     environment = {**os.environ, "HOME": str(tmp_path / "none"), "HF_HOME": str(tmp_path / "none")}
     assert python("-c", "import cygnet", env=environment).returncode == 0
+
+
+def shell(command, **environment):
+    """The command line as a shell runs it, where descriptors can be closed and arguments are bytes."""
+    command = f"{sys.executable} -m cygnet {command}"
+    return subprocess.run(["sh", "-c", command], capture_output=True, timeout=60, stdin=subprocess.DEVNULL, env={**os.environ, **environment})
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a POSIX shell")
+@pytest.mark.parametrize(
+    ("command", "status", "message"),
+    [
+        ("--version >&-", 2, b"standard output is closed"),
+        ("generate -m nowhere hi 2>&-", 2, b""),
+        ("generate -m nowhere <&-", 2, b"standard input is closed"),
+        ("chat -m nowhere <&-", 2, b"standard input is closed"),
+        ("generate -m nowhere", 2, b"standard input is empty"),
+        ("chat -m nowhere", 2, b"standard input is empty"),
+        ("generate -m nowhere -f /dev/null", 2, b"/dev/null is empty"),
+        ("generate -m nowhere \"$(printf '\\377\\376')\"", 2, b"not UTF-8 text: byte 0 is 0xff"),
+        ("--help >/dev/full", 2, b"No space left"),
+    ],
+)
+def test_streams_and_arguments_that_cannot_be_used(command, status, message):
+    if "/dev/full" in command and not os.path.exists("/dev/full"):
+        pytest.skip("needs /dev/full")
+    found = shell(command)
+    assert found.returncode == status and message in found.stderr and b"Traceback" not in found.stderr
+    assert found.stderr.count(b"\n") == (1 if message else 0)
+
+
+def test_arguments_are_utf8_in_any_locale():
+    code = "import sys; from cygnet.cli.parser import utf8_text; print(ascii(utf8_text(sys.argv[1])))"
+    plain = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    found = subprocess.run([sys.executable, "-c", code, "汉".encode()], capture_output=True, env=plain, timeout=60, check=True)
+    assert found.stdout.strip() == b"'\\u6c49'"

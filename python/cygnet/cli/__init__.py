@@ -34,9 +34,13 @@ COMMANDS = {
 def main(argv: list[str] | None = None) -> int:
     """Runs one command; returns the exit status."""
     argv = sys.argv[1:] if argv is None else list(argv)
-    from cygnet.errors import CygnetError
+    from cygnet.errors import CygnetError, OptionError
 
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")
     try:
+        if sys.stdout is None:
+            raise OptionError("standard output is closed: there is nowhere to write to")
         return _run(argv)
     except CygnetError as error:
         return _fail(argv, str(error))
@@ -48,6 +52,7 @@ def main(argv: list[str] | None = None) -> int:
     except MemoryError:
         return _fail(argv, "out of memory")
     except OSError as error:
+        _silence_stdout()
         return _fail(argv, f"{error.filename}: {error.strerror}" if error.filename is not None else str(error))
     except UnicodeDecodeError as error:
         return _fail(argv, str(error))
@@ -106,5 +111,8 @@ def _near(name: str) -> str:
 
 
 def _silence_stdout() -> None:
-    """Keeps the interpreter from complaining when it flushes a pipe that nobody reads."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Keeps the interpreter from complaining when it flushes what a broken pipe or a full disk does not take."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

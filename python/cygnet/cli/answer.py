@@ -5,11 +5,11 @@ from __future__ import annotations
 from cygnet.cli.inputs import whole_texts
 from cygnet.cli.model import open_model
 from cygnet.cli.output import print_json
-from cygnet.cli.parser import Parser, add_input_options, add_json_option, add_model_options
+from cygnet.cli.parser import Parser, add_input_options, add_json_option, add_model_options, utf8_text
 
 
 def configure(parser: Parser) -> None:
-    parser.add_argument("question", metavar="QUESTION", help="the question")
+    parser.add_argument("question", type=utf8_text, metavar="QUESTION", help="the question")
     add_input_options(parser, "CONTEXT")
     add_model_options(parser)
     add_json_option(parser)

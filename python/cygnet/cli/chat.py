@@ -18,6 +18,7 @@ from cygnet.cli.parser import (
     add_json_option,
     add_model_options,
     generation_options,
+    utf8_text,
 )
 from cygnet.errors import CygnetError
 
@@ -41,11 +42,11 @@ def configure(parser: Parser) -> None:
     add_generation_options(parser)
     add_decoder_options(parser)
     add_json_option(parser)
-    parser.add_argument("--system", metavar="TEXT", help="system message")
+    parser.add_argument("--system", type=utf8_text, metavar="TEXT", help="system message")
 
 
 def run(args) -> None:
-    interactive = not args.texts and not args.file and sys.stdin.isatty()
+    interactive = not args.texts and not args.file and sys.stdin is not None and sys.stdin.isatty()
     messages = [] if interactive else [{"role": "user", "content": " ".join(whole_texts(args))}]
     model = open_model(args, "CausalLM")
     conversation = Conversation(model, args.system, generation_options(args))
@@ -91,7 +92,7 @@ class Conversation:
             self.messages.pop()
             raise
         except KeyboardInterrupt:
-            if not sys.stdin.isatty():
+            if sys.stdin is None or not sys.stdin.isatty():
                 raise
         print()
         self.messages.append({"role": "assistant", "content": answer})

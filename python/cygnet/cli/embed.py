@@ -7,7 +7,7 @@ import sys
 
 from cygnet.cli.inputs import line_texts
 from cygnet.cli.model import open_model
-from cygnet.cli.parser import Parser, add_line_options, add_model_options
+from cygnet.cli.parser import Parser, add_line_options, add_model_options, utf8_text
 from cygnet.cli.progress import Progress
 from cygnet.errors import OptionError
 
@@ -21,7 +21,7 @@ def configure(parser: Parser) -> None:
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="FILE.npy for a float32 matrix, FILE.jsonl for JSON lines (default: JSON lines on standard output)"
     )
-    parser.add_argument("--prompt", metavar="TEXT", help="text in front of every text")
+    parser.add_argument("--prompt", type=utf8_text, metavar="TEXT", help="text in front of every text")
     parser.add_argument("--prompt-name", metavar="NAME", help="one of the prompts that the model names (query, passage ...)")
     parser.add_argument("--pooling", metavar="MODE", help="cls, mean, max, lasttoken, mean_sqrt_len or weightedmean in place of the model's own")
     parser.add_argument("--normalize", action="store_true", default=None, help="divide vectors by their length even if the model does not")

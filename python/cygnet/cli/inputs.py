@@ -16,7 +16,10 @@ def whole_texts(args) -> list[str]:
     if args.texts:
         return args.texts
     with _open(args.file) as file:
-        return [_decode(file.read(), args.file).removesuffix("\n")]
+        text = _decode(file.read(), args.file).removesuffix("\n")
+    if not text:
+        raise OptionError(f"{'standard input' if args.file in (None, '-') else args.file} is empty: give a text")
+    return [text]
 
 
 def line_texts(args) -> Iterator[str]:
@@ -68,6 +71,8 @@ def _pair(texts, number: int) -> tuple[str, str]:
 
 def _open(name: str | None):
     if name is None or name == "-":
+        if sys.stdin is None:
+            raise OptionError("standard input is closed: give a text as an argument or with --file")
         if name is None and sys.stdin.isatty():
             raise OptionError("no text given: give one as an argument, with --file, or on standard input")
         return open(sys.stdin.fileno(), "rb", closefd=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 TASKS = "causal-lm, seq2seq, encoder, sequence-classification, token-classification, question-answering, masked-lm ..."
@@ -20,6 +21,16 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str):
         sys.stderr.write(f"{self.prog}: {message}; see {self.prog} --help\n")
         raise SystemExit(2)
+
+
+def utf8_text(argument: str) -> str:
+    """An argument as UTF-8 text, whatever encoding the locale names; the type of all arguments that models read."""
+    try:
+        return os.fsencode(argument).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise argparse.ArgumentTypeError(f"not UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}") from None
+    except UnicodeEncodeError:
+        return argument  # handed over by a program rather than by a shell
 
 
 def add_model_options(parser: Parser) -> None:
@@ -44,14 +55,14 @@ def add_generation_options(parser: Parser) -> None:
     group.add_argument("--frequency-penalty", type=float, metavar="B", help="the same for each time that the answer holds them")
     group.add_argument("--seed", type=int, metavar="S", help="the same seed gives the same text")
     group.add_argument("--num-beams", type=int, metavar="B", help="beam search with B beams")
-    group.add_argument("--stop", action="append", metavar="TEXT", help="end before this text; may be given several times")
+    group.add_argument("--stop", action="append", type=utf8_text, metavar="TEXT", help="end before this text; may be given several times")
 
 
 def add_decoder_options(parser: Parser) -> None:
     """What only models that continue a prompt are asked for: the form of an answer, a draft model, a prompt that is too long."""
     group = parser.add_argument_group("form of the answer (extra: structured)")
     group.add_argument("--json-schema", metavar="SCHEMA", help="a file with a JSON schema, the schema itself, or true for any JSON")
-    group.add_argument("--regex", metavar="PATTERN", help="a regular expression that the whole answer matches")
+    group.add_argument("--regex", type=utf8_text, metavar="PATTERN", help="a regular expression that the whole answer matches")
     group.add_argument("--grammar", metavar="FILE", help="a file with a Lark grammar")
     group = parser.add_argument_group("speculation (the same answer in fewer passes where guesses come true)")
     group.add_argument("--draft", metavar="SOURCE", help="a smaller model with the same vocabulary, which guesses")
@@ -83,7 +94,7 @@ def generation_options(args) -> dict:
 
 def add_input_options(parser: Parser, what: str = "TEXT") -> None:
     group = parser.add_argument_group("input")
-    group.add_argument("texts", nargs="*", metavar=what, help="the text, in quotes if it has several words; without any, standard input is read")
+    group.add_argument("texts", nargs="*", type=utf8_text, metavar=what, help="the text, in quotes if it has several words; without any, standard input is read")
     group.add_argument("-f", "--file", metavar="FILE", help="read from a file instead; - is standard input")
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from cygnet.cli.inputs import line_texts
 from cygnet.cli.model import open_model
 from cygnet.cli.output import print_json
-from cygnet.cli.parser import Parser, add_json_option, add_line_options, add_model_options
+from cygnet.cli.parser import Parser, add_json_option, add_line_options, add_model_options, utf8_text
 
 
 def configure(parser: Parser) -> None:
-    parser.add_argument("query", metavar="QUERY", help="the query")
+    parser.add_argument("query", type=utf8_text, metavar="QUERY", help="the query")
     add_line_options(parser)
     add_model_options(parser)
     add_json_option(parser)

@@ -7,6 +7,7 @@ from cygnet.cli.model import open_model
 from cygnet.cli.output import print_json, print_table
 from cygnet.cli.parser import Parser, add_input_options, add_json_option, add_model_options
 from cygnet.cli.progress import Waiting
+from cygnet.errors import OptionError
 
 
 def configure(parser: Parser) -> None:
@@ -24,6 +25,8 @@ def run(args) -> None:
     for text in texts:
         with Waiting("scoring"):
             score = model.score(text, **window)
+        if not len(score.logprobs):
+            raise OptionError(f"there is nothing to score in {text!r:.40}: a text needs two tokens, each is scored after those before it")
         ids = model.encode_text(text)
         pieces = [model.tokenizer.id_to_token(token) for token in ids[len(ids) - len(score.logprobs) :]]
         if args.json:
