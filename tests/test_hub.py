@@ -295,3 +295,9 @@ def test_cached_model_is_not_downloaded(fake_hub, tmp_path):
     fake_hub.files = ["model.safetensors"]
     assert hub.resolve("owner/name") == snapshot
     assert hub.resolve("owner/name", allow_download=True) == tmp_path / "snapshot"
+
+
+@pytest.mark.parametrize("source", [None, 3, ["a"], b"a", ""])
+def test_what_names_no_model(source):
+    with pytest.raises(OptionError):
+        hub.resolve(source)

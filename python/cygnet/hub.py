@@ -61,7 +61,8 @@ def resolve(source, *, allow_download=False):
     >>> resolve(".") == Path(".")
     True
     """
-    text = os.fspath(source)
+    if not isinstance(source, (str, os.PathLike)) or not isinstance(text := os.fspath(source), str):
+        raise OptionError(f"a model is named by text or a path, not by {source!r:.80}")
     if not text:
         raise OptionError("the model's name is empty")
     if text.startswith(PACKAGE_PREFIX):

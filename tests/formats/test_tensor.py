@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cygnet.errors import FormatError
+from cygnet.errors import FormatError, OptionError
 from cygnet.formats import Tensor, open_weights
 from cygnet.formats.dtypes import PLAIN_TYPES, float8_table, widen
 from cygnet.formats.safetensors import write_safetensors
@@ -180,3 +180,9 @@ def test_release_gives_memory_back(tmp_path):
         assert touched - before > size // 2
         assert released - before < size // 4
         assert int(weights["w"].raw()[:10].sum()) == 10
+
+
+@pytest.mark.parametrize("rows", [[0, 1], 1, "0"])
+def test_rows_are_a_slice(rows):
+    with pytest.raises(OptionError, match="a slice of the first axis"):
+        tensor("F32", (2, 2), np.zeros(4, np.float32)).to_float32(rows)

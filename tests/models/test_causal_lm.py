@@ -4,6 +4,7 @@ import asyncio
 import copy
 import json
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -321,3 +322,39 @@ def test_count_tokens(model):
 def test_a_model_is_neither_copied_nor_pickled(model, again):
     with pytest.raises(CopyError, match="load it where it is needed"):
         again(model)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda model: model.generate("a", truncate="yes"),
+        lambda model: model.stream("a", truncate="yes"),
+        lambda model: model.chat("a", truncate=1),
+        lambda model: model.chat("a", tools=3),
+        lambda model: model.chat("a", tools=[3]),
+        lambda model: model.chat("a", documents="x"),
+        lambda model: model.chat("a", system=3),
+        lambda model: model.chat("a", template_variables=3),
+        lambda model: model.forward(None),
+        lambda model: model.forward("a"),
+        lambda model: model.forward([None]),
+        lambda model: model.generate("a", allowed_tokens=lambda ids: None),
+        lambda model: model.generate("a", allowed_tokens=lambda ids: [1.5]),
+    ],
+)
+def test_arguments_that_can_only_be_mistakes(model, call):
+    with pytest.raises(OptionError):
+        call(model)
+
+
+def test_texts_are_tokenised_beside_the_event_loop(model, monkeypatch):
+    threads = []
+    encode_text = model.encode_text
+    monkeypatch.setattr(model, "encode_text", lambda text, **options: threads.append(threading.current_thread()) or encode_text(text, **options))
+
+    async def all_ways():
+        await model.agenerate("a", **GREEDY)
+        return [piece async for piece in model.astream("a", **GREEDY)]
+
+    asyncio.run(all_ways())
+    assert len(threads) == 2 and threading.main_thread() not in threads

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from cygnet.errors import FormatError, OptionError
+from cygnet.errors import FormatError, OptionError, WriteError
 from cygnet.formats import Tensor, open_weights
 from cygnet.formats.safetensors import read_safetensors, write_safetensors
 from cygnet.formats.tensor import stored_bytes
@@ -140,3 +140,10 @@ class TestModels:
 def test_unknown_form(tmp_path):
     with pytest.raises(OptionError, match="int2"):
         convert(tmp_path, tmp_path / "x", weights="int2")
+
+
+def test_a_target_that_cannot_be_written_is_named(conformance, tmp_path):
+    (tmp_path / "file").write_text("")
+    target = tmp_path / "file" / "model"
+    with pytest.raises(WriteError, match=f"{target} cannot be written"):
+        convert(conformance / "models" / "llama-a", target, weights="float32")

@@ -281,3 +281,15 @@ def test_damaged_weights_give_no_vector(parts, wrong):
     assert np.isfinite(model.embed("b")).all()
     with pytest.raises(NumericError, match="vectors are not all finite"):
         model.embed(["b", "a"])
+
+
+@pytest.mark.parametrize("wrong", [{"prompt": 3}, {"prompt_name": 3}, {"normalize": "yes"}, {"truncate": "yes"}, {"report": 1}, {"progress": True}])
+def test_options_that_can_only_be_mistakes(parts, wrong):
+    with pytest.raises(OptionError, match=next(iter(wrong))):
+        Encoder(parts()).embed("a", **wrong)
+
+
+def test_forward_takes_ids_only(parts):
+    for wrong in (None, "a", 3, {1: 2}):
+        with pytest.raises(OptionError, match="token ids are wanted"):
+            Encoder(parts()).forward(wrong)

@@ -128,3 +128,9 @@ def test_unknown_settings_may_be_accepted(copy):
     with pytest.raises(UnsupportedModel, match="rope_wobble"):
         cygnet.load(folder)
     cygnet.load(folder, ignore_unknown_config=True).close()
+
+
+@pytest.mark.parametrize("option", ["allow_download", "ignore_unknown_config"])
+def test_switches_are_true_or_false(option):
+    with pytest.raises(OptionError, match=f"{option} must be True or False"):
+        cygnet.load("nowhere", **{option: "x"})

@@ -5,7 +5,7 @@ from math import prod
 import numpy as np
 
 from cygnet._core._dequantize import dequantize
-from cygnet.errors import FormatError
+from cygnet.errors import FormatError, OptionError
 from cygnet.formats.dtypes import PLAIN_TYPES, widen
 from cygnet.formats.quant_types import BLOCK_TYPES
 
@@ -133,6 +133,8 @@ class Tensor:
         if rows is None:
             raw, shape = self.raw(), self.shape
         else:
+            if not isinstance(rows, slice):
+                raise OptionError(f"tensor {self.name!r}: rows must be a slice of the first axis, not {rows!r:.80}")
             start, stop, step = rows.indices(self.shape[0] if self.shape else 0)
             if step != 1:
                 raise IndexError(f"tensor {self.name!r}: rows are read with step 1, not {step}")

@@ -63,6 +63,13 @@ def text(name: str, value: object) -> str:
     return value
 
 
+def mappings(name: str, value: object) -> object:
+    """A list of mappings, as tools and documents are."""
+    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable) or not all(isinstance(item, Mapping) for item in value):
+        raise refuse(name, value, "a list of mappings")
+    return value
+
+
 def json_schema(name: str, value: object) -> object:
     """A schema as an object, as its JSON text, or True for any JSON; its content is checked when it is compiled."""
     if not isinstance(value, (str, Mapping)) and value is not True:

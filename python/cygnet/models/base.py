@@ -208,6 +208,15 @@ def as_batch(value, what: str = "texts") -> list:
     return items
 
 
+def as_rows(ids) -> list:
+    """One list of ids, or several, as a list of them; OptionError for something else. What is in a row is for `Model.check_ids` to say."""
+    if is_ids(ids):
+        return [ids]
+    if isinstance(ids, (str, bytes, dict)) or not isinstance(ids, Iterable):
+        raise OptionError(f"token ids are wanted, or lists of them, not {ids!r:.80}")
+    return list(ids)
+
+
 def token_batches(lengths: Sequence[int], limit: int) -> Iterator[list[int]]:
     """Indices grouped so that a group has at most `limit` tokens (one longer sequence stands alone), longest first.
 

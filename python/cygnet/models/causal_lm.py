@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from cygnet.errors import ContextOverflow, OptionError
+from cygnet.generation.option_checks import flag, mappings, optional, text
 from cygnet.generation.options import GenerationOptions
 from cygnet.generation.result import Generation
 from cygnet.generation.tasks import Request
 from cygnet.models.aliases import Float32, Ids, Messages, Text
-from cygnet.models.base import Parts, as_batch, is_ids, is_single
+from cygnet.models.base import Parts, as_batch, as_rows, is_ids, is_single
 from cygnet.models.chat import ChatTemplate
-from cygnet.models.generative import GenerativeModel, TextStream, texts_of
+from cygnet.models.generative import GenerativeModel, beside_the_loop, TextStream, texts_of
 
 if TYPE_CHECKING:
     from cygnet.generation.scoring import Score
@@ -85,7 +86,7 @@ class CausalLM(GenerativeModel):
 
     async def achat(self, messages: Messages, **options: Any) -> Generation:
         """`chat` for asyncio."""
-        request, cut = self._chat_request(messages, options)
+        request, cut = await beside_the_loop(self._chat_request, messages, options)
         return self._several([await self.scheduler.submit(request).aresult()], [cut])[0]
 
     async def achat_stream(self, messages: Messages, **options: Any) -> AsyncIterator[str]:
@@ -109,6 +110,11 @@ class CausalLM(GenerativeModel):
 
         Control tokens spelled in messages, tools or documents are encoded as the text they are.
         """
+        optional(mappings)("tools", tools)
+        optional(mappings)("documents", documents)
+        optional(text)("system", system)
+        if not isinstance(template_variables or {}, Mapping):
+            raise OptionError(f"template_variables must be a mapping from names to values, not {template_variables!r:.80}")
         if isinstance(messages, str):
             messages = [{"role": "user", "content": messages}]
         if system is not None:
@@ -153,7 +159,7 @@ class CausalLM(GenerativeModel):
     def _chat_request(self, messages, options: dict) -> tuple[Request, int]:
         names = ("system", "tools", "documents", "template_variables", "add_generation_prompt", "continue_final_message")
         ids = self.chat_prompt(messages, **{name: options.pop(name) for name in names if name in options})
-        truncate = options.pop("truncate", False)
+        truncate = flag("truncate", options.pop("truncate", False))
         return self._id_request(ids, self._chat_options(options), truncate, ())
 
     def _chat_options(self, given: dict) -> GenerationOptions:
@@ -218,7 +224,7 @@ class CausalLM(GenerativeModel):
         """
         if rows not in ("all", "last"):
             raise OptionError(f"rows={rows!r}: 'all' or 'last' is wanted")
-        batch = [self.check_ids(row) for row in ([ids] if is_ids(ids) else ids)]
+        batch = [self.check_ids(row) for row in as_rows(ids)]
         for index, row in enumerate(batch):
             self.check_length(len(row), f"sequence {index}")
         outputs = [self._logits(row, rows) for row in batch]

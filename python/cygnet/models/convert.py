@@ -15,7 +15,7 @@ from pathlib import Path
 
 from cygnet.cpu_count import thread_count
 from cygnet.errors import OptionError
-from cygnet.files import read_json
+from cygnet.files import read_json, written
 from cygnet.formats import Tensor, open_weights
 from cygnet.formats.gguf_write import write_gguf
 from cygnet.formats.safetensors import write_safetensors
@@ -85,12 +85,13 @@ def convert(
         tensors = {name: _converted(tensor, roles.get(name), *TYPES[weights], threads) for name, tensor in stored.items()}
         if progress is not None:
             tensors = _told(tensors, stored, progress)
-        if stored.kind == "gguf":
-            write_gguf(target, tensors, stored.metadata)
-        else:
-            target.mkdir(parents=True, exist_ok=True)
-            write_safetensors(target / "model.safetensors", tensors, {"format": "pt"})
-            _copy_settings(path if path.is_dir() else path.parent, target)
+        with written(target):
+            if stored.kind == "gguf":
+                write_gguf(target, tensors, stored.metadata)
+            else:
+                target.mkdir(parents=True, exist_ok=True)
+                write_safetensors(target / "model.safetensors", tensors, {"format": "pt"})
+                _copy_settings(path if path.is_dir() else path.parent, target)
     return target
 
 

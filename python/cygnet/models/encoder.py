@@ -14,6 +14,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from cygnet.errors import OptionError
+from cygnet.generation.option_checks import flag, function, optional, text
 from cygnet.models.aliases import Float32, Ids, Text
 from cygnet.models.base import Parts, as_batch, is_ids, is_single, logger
 from cygnet.models.pooling import MODES, normalize, pool
@@ -116,6 +117,14 @@ class Encoder(TextModel):
             A text is too long and truncate is False.
         """
         self.check_open()
+        for name, value, check in (
+            ("prompt", prompt, optional(text)),
+            ("prompt_name", prompt_name, optional(text)),
+            ("normalize", normalize, optional(flag)),
+            ("report", report, flag),
+            ("progress", progress, optional(function)),
+        ):
+            check(name, value)
         modes = self._modes(pooling)
         prefix = self._prompt(prompt, prompt_name)
         skip = 0 if self.settings.include_prompt or not prefix else self._prompt_length(prefix)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 from cygnet.errors import OptionError
 from cygnet.files import read_json
 from cygnet.generation.config_defaults import config_defaults
+from cygnet.generation.option_checks import flag
 from cygnet.generation.options import ALIASES, GenerationOptions
 from cygnet.generation.result import Delta, Generation
 from cygnet.generation.tasks import Request
@@ -135,8 +136,8 @@ class GenerativeModel(Model):
     async def agenerate(self, prompts: Iterable[Text], *, truncate: bool = ..., **options: Any) -> list[Generation]: ...
 
     async def agenerate(self, prompts: Text | Iterable[Text], *, truncate: bool = False, **options: Any) -> Any:
-        """`generate` for asyncio: joins the batch that runs, and a cancelled task stops its work."""
-        requests, cut = self._requests(prompts, truncate, self.options(**options))
+        """`generate` for asyncio: joins the batch that runs, and a cancelled task stops its work. Texts are tokenised beside the event loop."""
+        requests, cut = await beside_the_loop(self._requests, prompts, truncate, self.options(**options))
         handles = [self.scheduler.submit(request) for request in requests]
         try:
             results = self._several([await handle.aresult() for handle in handles], cut)
@@ -151,7 +152,7 @@ class GenerativeModel(Model):
 
     async def astream(self, prompt: Text, *, truncate: bool = False, **options: Any) -> AsyncIterator[str]:
         """`stream` for asyncio: an asynchronous iterator of pieces of text."""
-        handle, _ = self._submit(prompt, truncate, self.options(**options))
+        handle, _ = await beside_the_loop(self._submit, prompt, truncate, self.options(**options))
         async for piece in texts_of(handle):
             yield piece
 
@@ -185,10 +186,12 @@ class GenerativeModel(Model):
         raise NotImplementedError
 
     def _requests(self, prompts, truncate: bool, options: GenerationOptions) -> tuple[list[Request], list[int]]:
+        flag("truncate", truncate)
         pairs = [self._request(prompt, options, truncate) for prompt in as_batch(prompts, "prompts")]
         return [request for request, _ in pairs], [cut for _, cut in pairs]
 
     def _submit(self, prompt, truncate: bool, options: GenerationOptions) -> tuple[Handle, int]:
+        flag("truncate", truncate)
         if not is_single(prompt) and prompt != []:
             raise OptionError("a stream continues one prompt: text or a list of token ids is wanted")
         if options.num_return_sequences > 1:
@@ -248,3 +251,10 @@ async def texts_of(handle: Handle) -> AsyncIterator[str]:
     async for delta in handle:
         if delta.text:
             yield delta.text
+
+
+async def beside_the_loop(work: Callable[..., Any], *arguments: Any) -> Any:
+    """The result of a function that may take a while, as tokenising a long text does, without holding up the event loop."""
+    import asyncio  # here, because it takes a good part of the time in which the command line starts
+
+    return await asyncio.to_thread(work, *arguments)

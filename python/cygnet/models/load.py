@@ -11,6 +11,7 @@ from cygnet.architectures.spec import Task
 from cygnet.cpu_count import thread_count
 from cygnet.errors import CygnetError, OptionError
 from cygnet.files import read_json
+from cygnet.generation.option_checks import flag
 from cygnet.models.base import Parts, logger
 
 if TYPE_CHECKING:
@@ -138,6 +139,8 @@ def load(
 
     start = time.perf_counter()
     _check(weights, max_context, cache_dtype)
+    flag("allow_download", allow_download)
+    flag("ignore_unknown_config", ignore_unknown_config)
     threads = thread_count(threads)
     path = resolve(source, allow_download=allow_download)
     loaded = load_spec(path, task=_task(path, task), ignore_unknown_config=ignore_unknown_config)

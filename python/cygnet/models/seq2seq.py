@@ -12,11 +12,12 @@ import numpy as np
 from cygnet.architectures.spec import Task
 from cygnet.errors import ContextOverflow, OptionError
 from cygnet.generation.config_defaults import config_defaults
+from cygnet.generation.option_checks import flag
 from cygnet.generation.options import GenerationOptions
 from cygnet.generation.result import Generation, Usage
 from cygnet.generation.tasks import Request
 from cygnet.models.aliases import Float32, Ids, Text
-from cygnet.models.base import as_batch, is_ids, is_single
+from cygnet.models.base import as_batch, as_rows, is_ids, is_single
 from cygnet.models.generative import _OLD_CONFIG_KEYS, GenerativeModel
 from cygnet.models.languages import Languages, find_languages
 from cygnet.models.shortlist import Shortlist, find_shortlist
@@ -174,8 +175,8 @@ class Seq2Seq(GenerativeModel):
         (T, V) float32, or a list of them; (T, D) without a head
         """
         single = is_ids(ids)
-        sources = [self.check_ids(row) for row in ([ids] if single else ids)]
-        targets = [self.check_ids(row) for row in ([decoder_ids] if single else decoder_ids)]
+        sources = [self.check_ids(row) for row in as_rows(ids)]
+        targets = [self.check_ids(row) for row in ([decoder_ids] if single else as_rows(decoder_ids))]
         if len(sources) != len(targets):
             raise OptionError(f"{len(sources)} sources and {len(targets)} decoder inputs: equal numbers are wanted")
         outputs = []
@@ -197,7 +198,7 @@ class Seq2Seq(GenerativeModel):
     def encoder_states(self, ids: Ids | Iterable[Ids]) -> Any:
         """Last hidden states of the encoder for source tokens as they are: (T, D) float32, or a list of them."""
         single = is_ids(ids)
-        rows = [self.check_ids(row) for row in ([ids] if single else ids)]
+        rows = [self.check_ids(row) for row in as_rows(ids)]
         hidden, offsets = self.engine.hidden(rows)
         states = [hidden[a:b].copy() for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
         return states[0] if single else states
@@ -254,6 +255,7 @@ class Seq2Seq(GenerativeModel):
         return [*ids, *end, mark] if self.languages.behind else [mark, *ids, *end]
 
     def _language_requests(self, prompts, source: str | None, target: str | None, truncate: bool, options: GenerationOptions):
+        flag("truncate", truncate)
         if self.languages is None and (source or target) and not self._named_in_text(target) and self._task_prefix(source, target) == "":
             raise OptionError("this model knows no language marks: leave the languages out")
         start, forced = self._target_start(target)

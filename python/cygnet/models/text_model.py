@@ -8,8 +8,9 @@ from typing import Any, overload
 import numpy as np
 
 from cygnet.errors import ContextOverflow, NumericError, OptionError
+from cygnet.generation.option_checks import flag
 from cygnet.models.aliases import Float32, Text
-from cygnet.models.base import Model, Parts, as_batch, is_ids, is_single, token_batches
+from cygnet.models.base import Model, Parts, as_batch, as_rows, is_ids, is_single, token_batches
 
 # Tokens of one forward pass: enough rows to keep every core busy, few enough for activations to stay in cache.
 BATCH_TOKENS = 1024
@@ -53,6 +54,7 @@ class TextModel(Model):
         ContextOverflow
             With truncate=False, for the first text beyond the limit.
         """
+        flag("truncate", truncate)
         self.check_open()
         limit = self._max_length if max_length is None else self._checked_limit(max_length)
         where = [i for i, text in enumerate(texts) if isinstance(text, str)]
@@ -71,6 +73,7 @@ class TextModel(Model):
 
     def tokenize_pairs(self, pairs: Sequence[tuple[str, str]], *, truncate: bool = True) -> tuple[list, list[int]]:
         """Encodings of pairs of texts within the limit (the longer text gives way), and the indices of the pairs that were cut."""
+        flag("truncate", truncate)
         self.check_open()
         wrong = next((i for i, pair in enumerate(pairs) if not all(isinstance(text, str) for text in pair)), None)
         if wrong is not None:
@@ -102,7 +105,7 @@ class TextModel(Model):
 
     def _checked_rows(self, ids, type_ids=None) -> tuple[list[list[int]], list | None]:
         """Rows of ids (one or several) and of their types, inside the vocabulary and within the context."""
-        rows = [self.check_ids(row) for row in ([ids] if is_ids(ids) else ids)]
+        rows = [self.check_ids(row) for row in as_rows(ids)]
         for index, row in enumerate(rows):
             self.check_length(len(row), f"sequence {index}")
         types = type_ids if type_ids is None or not is_ids(ids) else [type_ids]
