@@ -310,9 +310,10 @@ def _not_found(text, match):
     """The error that tells where was looked and what could be meant."""
     if text.startswith(PACKAGE_PREFIX):
         name = text.removeprefix(PACKAGE_PREFIX).partition("/")[0]
-        looked, get = f"no package {name!r} is installed", ""
+        looked, get = f"no package {name!r} is installed" if re.fullmatch(r"[\w.-]*\w", name) else f"{name!r} is no name of a package", ""
     else:
-        looked = "it is no file or folder"
+        place = os.path.expanduser(text)
+        looked = "it is no file or folder" if place == text else f"{place} is no file or folder"
         if _model_folders():
             looked += f", not below {MODELS_VARIABLE} ({os.environ[MODELS_VARIABLE]})"
         get = ""

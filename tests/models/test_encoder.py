@@ -243,6 +243,13 @@ def test_forward_takes_ids_as_they_are(parts):
         model.forward([[5], [5] * 5])
 
 
+def test_the_length_limit_is_shown(parts):
+    assert repr(Encoder(parts())).endswith("context 32>")
+    model = Encoder(parts())
+    model.max_length = 9
+    assert repr(model).endswith("context 32, texts up to 9 tokens>")
+
+
 def test_similarity(parts):
     scores = Encoder(parts()).similarity(["a b", "c"], ["a b", "c", "d"])
     assert scores.shape == (2, 3)

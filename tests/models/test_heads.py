@@ -51,6 +51,12 @@ class TestSequenceClassifier:
         with pytest.raises(OptionError, match="2 texts and 1 pairs"):
             model.classify(["a", "b"], ["c"])
 
+    def test_pairs_in_one_list(self, parts):
+        with pytest.raises(OptionError, match=r"item 0 is \('a', 'b'\).*pairs=\[...\]"):
+            SequenceClassifier(parts(Pool.FIRST, self.LABELS)).classify([("a", "b")])
+        with pytest.raises(OptionError, match="texts: text, token ids, or a list of these is wanted, not {1}"):
+            SequenceClassifier(parts(Pool.FIRST, self.LABELS)).classify({1})
+
     def test_problems_that_are_not_known(self, parts):
         with pytest.raises(UnsupportedModel, match="problem_type = 'zzz'"):
             SequenceClassifier(parts(Pool.FIRST, self.LABELS, config={"problem_type": "zzz"}))

@@ -47,6 +47,28 @@ def test_class_of_the_config(conformance, name, kind):
     assert kind_of(conformance / "models" / name) == kind
 
 
+@pytest.mark.parametrize(
+    "settings, message",
+    [
+        ({"hidden_size": 0}, "hidden_size = 0 is not a whole number"),
+        ({"hidden_size": "384"}, "hidden_size = '384' is not"),
+        ({"num_attention_heads": 0}, "num_attention_heads = 0 is not"),
+        ({"num_attention_heads": 7}, "hidden_size = [0-9]+ cannot be divided among num_attention_heads = 7"),
+        ({"num_attention_heads": 768}, "cannot be divided among num_attention_heads = 768"),
+    ],
+)
+def test_settings_that_make_no_model_are_named(copy, settings, message):
+    with pytest.raises(UnsupportedModel, match=message):
+        cygnet.load(copy("bert-base", **settings))
+
+
+def test_tasks_without_a_head(conformance):
+    with pytest.raises(UnsupportedModel, match="llama models have no head for task='masked-lm'; theirs are causal-lm"):
+        cygnet.load(conformance / "models" / "llama-a", task="masked-lm")
+    with pytest.raises(WeightsError, match="this checkpoint may have no head for it"):
+        cygnet.load(conformance / "models" / "bert-base", task="question-answering")
+
+
 def test_a_draft_model_changes_no_token(conformance):
     folder = conformance / "models" / "llama-a"
     with cygnet.load(folder) as plain, cygnet.load(folder, draft=folder) as model:

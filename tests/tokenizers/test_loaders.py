@@ -7,7 +7,7 @@ import pytest
 from tokenizer_documents import byte_level_document
 
 from cygnet import Tokenizer
-from cygnet.errors import TokenizerError
+from cygnet.errors import ModelNotFound, TokenizerError
 from cygnet.tokenizers.byte_alphabet import to_bytes
 
 MERGES = [("l", "o"), ("lo", "w"), ("Ġ", "low"), ("e", "r")]
@@ -99,3 +99,26 @@ def test_nothing_there(tmp_path):
     (tmp_path / "odd.bin").write_bytes(b"\x7fELF")
     with pytest.raises(TokenizerError, match="odd.bin"):
         Tokenizer.from_file(tmp_path / "odd.bin")
+
+
+@pytest.mark.parametrize(
+    "name, text, message",
+    [
+        ("tokenizer.json", "", "tokenizer.json is no valid JSON"),
+        ("tokenizer.json", "[]", "tokenizer.json"),
+        ("lines.txt", "hello world\n", "a vocab.txt has one token of the vocabulary a line"),
+        ("notes", "hello world\n", "of no known kind"),
+    ],
+)
+def test_files_that_are_no_tokenizers(tmp_path, name, text, message):
+    (tmp_path / name).write_text(text)
+    with pytest.raises(TokenizerError, match=message):
+        Tokenizer.from_file(tmp_path / name)
+
+
+def test_names_of_models(gpt2_folder, monkeypatch):
+    """from_pretrained takes what cygnet.load takes."""
+    monkeypatch.setenv("CYGNET_MODELS", str(gpt2_folder.parent))
+    assert Tokenizer.from_pretrained(gpt2_folder.name).encode("low").tokens == ["low"]
+    with pytest.raises(ModelNotFound, match="no package 'nope' is installed"):
+        Tokenizer.from_pretrained("pkg:nope")

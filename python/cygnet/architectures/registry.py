@@ -15,9 +15,9 @@ from cygnet.architectures.marian import config_of_marian
 from cygnet.architectures.spec import ModelKind, ModelSpec, Task
 from cygnet.architectures.spellings import in_torch_spelling
 from cygnet.architectures.tokens import token_ids
-from cygnet.architectures.validate import check_numbers, check_spec
+from cygnet.architectures.validate import check_heads, check_numbers, check_spec
 from cygnet.architectures.weights import Source, bind
-from cygnet.errors import CygnetError, UnsupportedModel
+from cygnet.errors import CygnetError, UnsupportedModel, WeightsError
 from cygnet.files import read_json
 from cygnet.formats import open_weights
 
@@ -196,6 +196,7 @@ def resolve(config, weights, generation=None, *, task=None, ignore_unknown_confi
     model_type = gguf.model_type_of(weights) if from_gguf else config.get("model_type")
     family = family_of(model_type)
     source = Source(in_torch_spelling(weights), () if from_gguf else family.prefixes)
+    _check_task(task, family, model_type)
     with _reporting(model_type):
         config = gguf.config_from_metadata(weights, family.gguf) if from_gguf else config
         settings = Config(config if from_gguf else {**DEFAULTS.get(model_type, {}), **config}, model_type)
@@ -203,10 +204,23 @@ def resolve(config, weights, generation=None, *, task=None, ignore_unknown_confi
         built = family.build(settings, gguf_tensors.Names(source) if from_gguf else source, task or task_of(family, settings))
         built = gguf_tensors.rebuild(built, source, config) if from_gguf else built
         check_spec(built.spec)
+        check_heads(settings)
     if not from_gguf:
         settings.finish(family.ignored_settings, ignore_unknown=ignore_unknown_config)
     spec = dataclasses.replace(built.spec, tokens=token_ids(config, generation, seq2seq=built.spec.kind is ModelKind.ENCODER_DECODER))
-    return LoadedSpec(spec, bind(spec, built.rows, source, built.ignored), dict(config))
+    try:
+        return LoadedSpec(spec, bind(spec, built.rows, source, built.ignored), dict(config))
+    except WeightsError as error:
+        if task is None:
+            raise
+        raise WeightsError(f"{error}\n  task={task.value!r} was asked for: this checkpoint may have no head for it") from None
+
+
+def _check_task(task, family, model_type):
+    """Raise UnsupportedModel for a task that no model of the family has a head for."""
+    offered = dict.fromkeys((family.default, *family.classes.values()))
+    if task is not None and task is not Task.ENCODER and task not in offered:
+        raise UnsupportedModel(f"{model_type} models have no head for task={task.value!r}; theirs are {', '.join(t.value for t in offered)}")
 
 
 @contextmanager

@@ -19,6 +19,11 @@ COUNTS = {
     **dict.fromkeys(("encoder_attention_heads", "decoder_attention_heads", "num_key_value_heads", "num_kv_heads"), MAX_HEADS),
 }
 
+# Settings without which nothing has a shape, and those that widths are divided by.
+WIDTHS = ("hidden_size", "n_embd", "d_model", "dim", "vocab_size", "intermediate_size", "n_inner", "d_ff", "ffn_dim", "embedding_size")
+HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads", "encoder_attention_heads", "decoder_attention_heads", "nhead")
+HEAD_WIDTHS = {"head_dim", "d_kv", "kv_channels", "attention_head_size"}
+
 EPSILON = re.compile(r"(.*_)?eps(ilon)?")
 
 
@@ -28,9 +33,28 @@ def check_numbers(config, name):
         value = config.get(key)
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most):
             raise UnsupportedModel(f"config of {name}: {key} = {value!r} is not a number from 0 to {most}")
+    for key in (*WIDTHS, *HEADS):
+        value = config.get(key)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            raise UnsupportedModel(f"config of {name}: {key} = {value!r} is not a whole number of at least 1")
+    width = next((key for key in ("hidden_size", "n_embd", "d_model") if config.get(key)), None)
+    for key in HEADS:
+        if width and (config.get(key) or 0) > config.get(width):
+            raise UnsupportedModel(f"config of {name}: {width} = {config.get(width)} cannot be divided among {key} = {config.get(key)}")
     for key, value in config.items():
         if EPSILON.fullmatch(str(key)) and value is not None and not (type(value) in (int, float) and 0 <= value < math.inf):
             raise UnsupportedModel(f"config of {name}: {key} = {value!r} is not a number of at least 0")
+
+
+def check_heads(settings):
+    """Raise UnsupportedModel where a family that divides its width among the heads is given numbers that do not divide."""
+    if HEAD_WIDTHS & settings.read:
+        return
+    width = next((key for key in ("hidden_size", "n_embd", "d_model") if key in settings.read and settings.get(key)), None)
+    for key in HEADS:
+        heads = settings.values_by_key.get(key) if key in settings.read else None
+        if width and heads and settings.get(width) % heads:
+            raise UnsupportedModel(f"config of {settings.name}: {width} = {settings.get(width)} cannot be divided among {key} = {heads}")
 
 
 def check_spec(spec):

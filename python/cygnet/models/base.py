@@ -199,12 +199,14 @@ def as_batch(value, what: str = "texts") -> list:
     """
     if is_single(value):
         return [value]
-    if not isinstance(value, Iterable) or isinstance(value, (bytes, dict)):
+    if not isinstance(value, Iterable) or isinstance(value, (bytes, dict, set, frozenset)):
         raise OptionError(f"{what}: text, token ids, or a list of these is wanted, not {value!r:.80}")
     items = list(value)
     for index, item in enumerate(items):
         if not isinstance(item, str) and not is_ids(item):
-            raise OptionError(f"{what}: item {index} is {item!r:.80}; text or a list of token ids is wanted")
+            pair = isinstance(item, (tuple, list)) and len(item) == 2 and all(isinstance(text, str) for text in item)
+            hint = "; second texts of pairs are an argument of their own, pairs=[...]" if pair else ""
+            raise OptionError(f"{what}: item {index} is {item!r:.80}; text or a list of token ids is wanted{hint}")
     return items
 
 

@@ -30,6 +30,10 @@ class TextModel(Model):
         limits = [n for n in (max_length, parts.max_context) if n is not None]
         self._max_length = min(limits, default=None)
 
+    def __repr__(self) -> str:
+        cut = "" if self._max_length in (None, self.max_context) else f", texts up to {self._max_length} tokens"
+        return f"{super().__repr__()[:-1]}{cut}>"
+
     @property
     def max_length(self) -> int | None:
         """Longest input in tokens, special ones included; None where there is no limit. May be set, up to the model's positions."""

@@ -50,7 +50,7 @@ def choose(path: Path, head: bytes) -> tuple[str, str]:
         return "gguf_loader", "load"
     if VOCAB_JSON.match(head):
         return "vocab_json_loader", "load"
-    if head.lstrip().startswith(b"{"):
+    if head.lstrip().startswith(b"{") or path.suffix == ".json":
         return "json_loader", "load"
     if TIKTOKEN_RANKS.match(head):
         return "tiktoken_loader", "load"
