@@ -34,7 +34,8 @@ def load(path: Path) -> Tokenizer:
     settings = {**SPECIAL, **read_settings(path.parent)}
     names = {name: settings[name] for name in SPECIAL if settings[name] in vocab}
     if "unk_token" not in names:
-        raise TokenizerError(f"{path}: the unknown token {settings['unk_token']!r} is not among its lines; a vocab.txt has one token of the vocabulary a line")
+        unknown = f"the unknown token {settings['unk_token']!r} is not among its lines"
+        raise TokenizerError(f"{path}: {unknown}; a vocab.txt has one token of the vocabulary a line")
     for name in SPECIAL.keys() - names.keys():
         del settings[name]
     cls, sep = (vocab.get(names.get(name)) for name in ("cls_token", "sep_token"))
