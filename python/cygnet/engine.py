@@ -50,7 +50,7 @@ def _tells_of_memory(work):
             raise
         except MemoryError as error:
             said = f" ({error})" if str(error) else ""
-            raise OutOfMemory(f"no memory is left for the model's work{said}: run fewer or shorter texts at once, or load with smaller weights") from error
+            raise OutOfMemory(f"no memory is left for the model's work{said}: run fewer or shorter texts at once") from error
 
     return checked
 

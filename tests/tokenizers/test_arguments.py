@@ -65,6 +65,7 @@ def test_documents_with_broken_text(model):
 
 def test_documents_with_ids_beyond_all_bounds():
     special = {"id": "[C]", "ids": [2**63], "tokens": ["[C]"]}
-    template = {"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "[C]", "type_id": 0}}], "pair": [], "special_tokens": {"[C]": special}}
+    single = [{"SpecialToken": {"id": "[C]", "type_id": 0}}]
+    template = {"type": "TemplateProcessing", "single": single, "pair": [], "special_tokens": {"[C]": special}}
     with pytest.raises(TokenizerError, match="ids from 0 to"):
         Tokenizer.from_json(word_document(["?", "a"], post_processor=template))

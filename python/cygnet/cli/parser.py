@@ -94,7 +94,8 @@ def generation_options(args) -> dict:
 
 def add_input_options(parser: Parser, what: str = "TEXT") -> None:
     group = parser.add_argument_group("input")
-    group.add_argument("texts", nargs="*", type=utf8_text, metavar=what, help="the text, in quotes if it has several words; without any, standard input is read")
+    about = "the text, in quotes if it has several words; without any, standard input is read"
+    group.add_argument("texts", nargs="*", type=utf8_text, metavar=what, help=about)
     group.add_argument("-f", "--file", metavar="FILE", help="read from a file instead; - is standard input")
 
 

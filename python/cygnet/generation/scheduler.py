@@ -167,7 +167,7 @@ class Scheduler:
 
     # Everything below runs in the scheduler's thread.
 
-    # A caller's functions (stop_when, allowed_tokens, constraints) run here too, and what they raise, be it SystemExit, belongs to their request alone.
+    # A caller's functions (stop_when, allowed_tokens, constraints) run here too; what they raise, be it SystemExit, belongs to their request.
 
     def _work(self) -> None:
         while self._await_work():

@@ -155,7 +155,7 @@ class Model:
 
     def __reduce_ex__(self, protocol):
         """Refuses copies and pickles: two objects would share one engine, and threads and mapped weights cannot be sent anywhere."""
-        raise CopyError(f"a loaded model cannot be copied or pickled: load it where it is needed, in each process, with cygnet.load({str(self.source)!r})")
+        raise CopyError(f"a loaded model cannot be copied or pickled: load it where it is needed, with cygnet.load({str(self.source)!r})")
 
     def __enter__(self: M) -> M:
         return self
