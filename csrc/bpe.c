@@ -3,41 +3,16 @@
 
 #include <string.h>
 
+#include "bpe_cover.h"
+#include "bpe_rank.h"
+#include "bpe_tokens.h"
 #include "cyg_table.h"
 #include "scan_classes.h"
-
-#define EMPTY UINT64_MAX
-#define PAIR_KEY(left, right) ((uint64_t)(uint32_t)(left) << 44 | (uint64_t)(uint32_t)(right) << 24)
-
-static inline uint64_t pair_hash(uint64_t key) { return (key >> 24) * UINT64_C(0x9E3779B97F4A7C15); }
-
-/* The filter has 8 bits for each slot of the table. */
-enum { FILTER_BITS = 3 };
 
 /* Symbols of characters: pages of 256, allocated where used. */
 struct cyg_char_ids {
     int32_t *page[0x1100];
 };
-
-/* Tokens by bytes: open addressing over indices; the hash kept beside saves most comparisons. */
-struct cyg_token {
-    const uint8_t *bytes;
-    uint32_t size;
-    int32_t id;
-};
-struct cyg_token_table {
-    struct cyg_token *tokens;
-    size_t count, capacity;
-    uint64_t *slots; /* hash (high 32 bits) and index + 1, or 0 */
-    unsigned bits;
-};
-
-static unsigned bits_for(size_t entries)
-{
-    unsigned bits = 4;
-    while (((size_t)1 << bits) < entries + entries / 2 + entries / 4) bits++;
-    return bits;
-}
 
 int cyg_bpe_init(cyg_bpe *bpe, size_t merges, size_t tokens)
 {
@@ -45,16 +20,16 @@ int cyg_bpe_init(cyg_bpe *bpe, size_t merges, size_t tokens)
     bpe->unk = -1;
     for (int b = 0; b < 256; b++) bpe->byte_id[b] = -1;
     bpe->merges = merges;
-    bpe->pair_bits = bits_for(merges);
+    bpe->pair_bits = cyg_bits_for(merges);
     size_t slots = (size_t)1 << bpe->pair_bits;
     bpe->pairs = cyg_table_alloc(slots * sizeof *bpe->pairs);
-    bpe->pair_filter = cyg_table_alloc(slots << FILTER_BITS >> 3);
+    bpe->pair_filter = cyg_table_alloc(slots << CYG_PAIR_FILTER_BITS >> 3);
     bpe->merged = malloc((merges + 1) * sizeof *bpe->merged);
     bpe->tokens = calloc(1, sizeof *bpe->tokens);
     if (!bpe->pairs || !bpe->pair_filter || !bpe->merged || !bpe->tokens) return -1;
     memset(bpe->pairs, 0xFF, slots * sizeof *bpe->pairs);
     struct cyg_token_table *t = bpe->tokens;
-    t->bits = bits_for(tokens);
+    t->bits = cyg_bits_for(tokens);
     t->capacity = tokens;
     t->tokens = malloc((tokens + 1) * sizeof *t->tokens);
     t->slots = cyg_table_alloc(((size_t)1 << t->bits) * sizeof *t->slots);
@@ -68,6 +43,7 @@ void cyg_bpe_free(cyg_bpe *bpe)
     free(bpe->merged);
     free(bpe->byte_pairs);
     free(bpe->neighbours);
+    cyg_bpe_cover_free(bpe->cover);
     if (bpe->tokens) {
         free(bpe->tokens->tokens);
         free(bpe->tokens->slots);
@@ -83,27 +59,15 @@ void cyg_bpe_free(cyg_bpe *bpe)
 
 void cyg_bpe_add_merge(cyg_bpe *bpe, int32_t left, int32_t right, uint32_t rank, int32_t merged)
 {
-    uint64_t key = PAIR_KEY(left, right), hash = pair_hash(key), bit = hash >> (64 - bpe->pair_bits - FILTER_BITS);
+    uint64_t key = cyg_pair_key(left, right), hash = cyg_pair_hash(key), bit = hash >> (64 - bpe->pair_bits - CYG_PAIR_FILTER_BITS);
     size_t mask = ((size_t)1 << bpe->pair_bits) - 1, slot = (size_t)(hash >> (64 - bpe->pair_bits));
     bpe->pair_filter[bit >> 6] |= UINT64_C(1) << (bit & 63);
-    while (bpe->pairs[slot] != EMPTY && bpe->pairs[slot] >> 24 != key >> 24) slot = (slot + 1) & mask;
+    while (bpe->pairs[slot] != CYG_PAIR_EMPTY && bpe->pairs[slot] >> 24 != key >> 24) slot = (slot + 1) & mask;
     bpe->pairs[slot] = key | rank;
     bpe->merged[rank] = merged;
 }
 
-static inline uint32_t rank_of(const cyg_bpe *bpe, int32_t left, int32_t right)
-{
-    uint64_t key = PAIR_KEY(left, right), hash = pair_hash(key), bit = hash >> (64 - bpe->pair_bits - FILTER_BITS);
-    if (!(bpe->pair_filter[bit >> 6] >> (bit & 63) & 1)) return CYG_NO_RANK;
-    size_t mask = ((size_t)1 << bpe->pair_bits) - 1, slot = (size_t)(hash >> (64 - bpe->pair_bits));
-    for (;; slot = (slot + 1) & mask) {
-        uint64_t entry = bpe->pairs[slot];
-        if (entry >> 24 == key >> 24) return (uint32_t)entry & CYG_BPE_MAX_MERGES;
-        if (entry == EMPTY) return CYG_NO_RANK;
-    }
-}
-
-uint32_t cyg_bpe_rank(const cyg_bpe *bpe, int32_t left, int32_t right) { return rank_of(bpe, left, right); }
+uint32_t cyg_bpe_rank(const cyg_bpe *bpe, int32_t left, int32_t right) { return cyg_rank_of(bpe, left, right); }
 
 int cyg_bpe_finish(cyg_bpe *bpe)
 {
@@ -193,6 +157,7 @@ static inline int32_t char_id(const cyg_bpe *bpe, unsigned variant, uint32_t cod
 void cyg_bpe_scratch_free(cyg_bpe_scratch *s)
 {
     free(s->memory);
+    free(s->crossings);
     memset(s, 0, sizeof *s);
 }
 
@@ -309,7 +274,7 @@ enum { FEW = 64, NO_KEY = INT32_MAX };
 
 static inline int32_t pair_key(const cyg_bpe *bpe, int32_t left, int32_t right, uint32_t place)
 {
-    uint32_t rank = rank_of(bpe, left, right);
+    uint32_t rank = cyg_rank_of(bpe, left, right);
     return rank == CYG_NO_RANK ? NO_KEY : (int32_t)(rank << 6 | place);
 }
 
@@ -351,7 +316,7 @@ static inline void heap_push(uint64_t *heap, size_t *n, uint64_t value)
 
 static void offer(const cyg_bpe *bpe, cyg_bpe_scratch *s, size_t *heap_size, uint32_t left, uint32_t right)
 {
-    uint32_t rank = s->rank[left] = rank_of(bpe, s->id[left], s->id[right]);
+    uint32_t rank = s->rank[left] = cyg_rank_of(bpe, s->id[left], s->id[right]);
     if (rank != CYG_NO_RANK) heap_push(s->heap, heap_size, (uint64_t)rank << 32 | left);
 }
 
@@ -362,7 +327,7 @@ static void merge_many(const cyg_bpe *bpe, cyg_bpe_scratch *s, uint32_t n)
     for (uint32_t i = 0; i < n; i++) {
         s->next[i] = i + 1;
         s->previous[i] = i - 1;
-        s->rank[i] = i + 1 < n ? rank_of(bpe, s->id[i], s->id[i + 1]) : CYG_NO_RANK;
+        s->rank[i] = i + 1 < n ? cyg_rank_of(bpe, s->id[i], s->id[i + 1]) : CYG_NO_RANK;
         if (s->rank[i] != CYG_NO_RANK) s->heap[heap_size++] = (uint64_t)s->rank[i] << 32 | i;
     }
     for (size_t i = heap_size / 2; i-- > 0;) heap_down(s->heap, heap_size, i);
@@ -432,9 +397,26 @@ int cyg_bpe_symbols(const cyg_bpe *bpe, cyg_bpe_scratch *s, const uint8_t *piece
     return 0;
 }
 
+/* 1: done; 0: the piece must be merged; -1: memory is out. */
+static int cover_piece(const cyg_bpe *bpe, cyg_bpe_scratch *s, const uint8_t *piece, size_t length, cyg_ids *ids)
+{
+    cyg_cover run;
+    uint64_t *crossings = cyg_cover_crossings(s);
+    if (!crossings || cyg_ids_reserve(ids, length)) return -1;
+    if (!cyg_cover_begin(bpe, &run, piece, length))
+        while (!cyg_cover_step(bpe, crossings, &run));
+    memcpy(ids->data + ids->size, run.ids, run.count * sizeof *run.ids);
+    ids->size += run.count;
+    return run.count > 0;
+}
+
 int cyg_bpe_piece(const cyg_bpe *bpe, cyg_bpe_scratch *s, const uint8_t *piece, size_t length, cyg_ids *ids, cyg_ids *sizes)
 {
     if (!length) return 0;
+    if (bpe->cover && !sizes && length <= CYG_COVER_BYTES) {
+        int status = cover_piece(bpe, s, piece, length, ids);
+        if (status) return status < 0 ? -1 : 0;
+    }
     if (bpe->ignore_merges) {
         int32_t id = cyg_bpe_find_token(bpe, piece, length);
         if (id >= 0) return cyg_ids_push(ids, id) || (sizes && cyg_ids_push(sizes, (int32_t)length)) ? -1 : 0;

@@ -29,6 +29,9 @@ typedef struct {
     /* All tokens by their bytes, for whole-word look-ups. */
     struct cyg_token_table *tokens;
 
+    /* What finds a short piece's tokens without merging it (bpe_cover.h). NULL: pieces are merged. */
+    struct cyg_bpe_cover *cover;
+
     int32_t unk; /* -1: unknown characters are dropped */
     int fuse_unk, byte_fallback, ignore_merges;
     uint8_t affix[2][64]; /* bytes of the prefix of a character that is not first and of the suffix of the last one */
@@ -44,6 +47,7 @@ typedef struct {
     uint64_t *heap;
     size_t capacity;
     void *memory;
+    uint64_t *crossings; /* pairs of tokens checked before: both ids and the answer (bpe_cover.c) */
 } cyg_bpe_scratch;
 
 int cyg_bpe_init(cyg_bpe *bpe, size_t merges, size_t tokens);

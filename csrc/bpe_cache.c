@@ -3,9 +3,11 @@
 
 #include <string.h>
 
+#include "bpe_cover.h"
 #include "cyg_table.h"
 
-enum { LINE_BITS = 17, LONG_BITS = 16, BATCH = 128 };
+enum { LINE_BITS = 17, LONG_BITS = 16, BATCH = 128, COVERED_TOGETHER = 16 };
+enum { ID_BITS = 20, ID_MASK = (1 << ID_BITS) - 1, IN_ARENA = 0xFFF };
 #define ARENA_SIZE ((uint32_t)8 << 20)
 
 #if defined(__GNUC__) || defined(__clang__)
@@ -51,7 +53,7 @@ void cyg_bpe_space_free(cyg_bpe_space *space)
 typedef struct {
     const uint8_t *start;
     size_t length;
-    uint64_t low, high;
+    uint64_t low, high; /* of a long piece: its hash, in low */
     cyg_short_piece *line;
 } looked_up;
 
@@ -74,51 +76,70 @@ static inline size_t line_of(uint64_t low, uint64_t high)
     return (size_t)((h ^ h >> 29) * UINT64_C(0xBF58476D1CE4E5B9) >> (64 - LINE_BITS));
 }
 
-static inline uint32_t load24(const uint8_t *p)
+/* Line `line` (0 or 1) of the pair that may hold a piece. */
+static inline cyg_short_piece *line_at(const looked_up *piece, uintptr_t line) { return (cyg_short_piece *)((uintptr_t)piece->line ^ line * 2 * sizeof *piece->line); }
+
+static inline const cyg_short_piece *recall_from(const looked_up *piece, const cyg_short_piece *e)
 {
-    uint32_t v;
-    memcpy(&v, p, 4);
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    v = __builtin_bswap32(v);
-#endif
-    return v & 0xFFFFFF;
+    e += (size_t)(e[1].low == piece->low) & (size_t)(e[1].high == piece->high);
+    return e->low == piece->low && e->high == piece->high ? e : NULL;
 }
 
-/* Writes all five places, of which only the first ones count: no branch on their number. */
-static inline void append_short(cyg_ids *ids, const uint8_t *packed)
+static inline const cyg_short_piece *recall_short(const looked_up *piece)
 {
+    const cyg_short_piece *e = recall_from(piece, piece->line);
+    return RARELY(!e) ? recall_from(piece, line_at(piece, 1)) : e;
+}
+
+/* Writes all four places, of which only the first ones count: no branch on their number. */
+static inline int append_short(const cyg_bpe_space *space, cyg_ids *ids, const cyg_short_piece *e)
+{
+    uint32_t count = e->ids[0] >> ID_BITS;
+    if (RARELY(count == IN_ARENA)) {
+        if (cyg_ids_reserve(ids, e->ids[2])) return -1;
+        memcpy(ids->data + ids->size, space->arena + e->ids[1], e->ids[2] * sizeof(int32_t));
+        ids->size += e->ids[2];
+        return 0;
+    }
+    if (RARELY(cyg_ids_reserve(ids, CYG_SHORT_IDS))) return -1;
     int32_t *out = ids->data + ids->size;
-    for (int k = 0; k < CYG_SHORT_IDS; k++) out[k] = (int32_t)load24(packed + 3 * k);
-    ids->size += packed[15];
+    for (int k = 0; k < CYG_SHORT_IDS; k++) out[k] = (int32_t)(e->ids[k] & ID_MASK);
+    ids->size += count;
+    return 0;
 }
 
-/* The line beside a line takes what is pushed out of it. */
-static cyg_short_piece *line_beside(cyg_bpe_space *space, const cyg_short_piece *line) { return space->lines + ((line - space->lines) ^ 2); }
-
-static int recall_beside(cyg_bpe_space *space, const looked_up *piece, cyg_ids *ids)
+/* So many bytes of the arena, after forgetting all where it is full. */
+static uint32_t arena_place(cyg_bpe_space *space, size_t size)
 {
-    const cyg_short_piece *e = line_beside(space, piece->line);
-    e += e->low != piece->low || e->high != piece->high;
-    if (e->low != piece->low || e->high != piece->high) return 0;
-    append_short(ids, e->ids);
-    return 1;
+    if (size > ARENA_SIZE - space->arena_used) {
+        memset(space->lines, 0, ((size_t)2 << LINE_BITS) * sizeof *space->lines);
+        memset(space->longs, 0, ((size_t)1 << LONG_BITS) * sizeof *space->longs);
+        space->arena_used = 4;
+    }
+    uint32_t place = space->arena_used;
+    space->arena_used += (uint32_t)size;
+    return place;
 }
 
 static void remember_short(cyg_bpe_space *space, const looked_up *piece, const int32_t *ids, size_t count)
 {
-    cyg_short_piece *line = piece->line, *beside = line_beside(space, line);
-    if (line[1].high) {
-        if (beside[0].high) beside[1] = line[1];
-        else beside[0] = line[1];
+    cyg_short_piece e = {piece->low, piece->high, {0}};
+    if (count <= CYG_SHORT_IDS) {
+        for (size_t k = 0; k < count; k++) e.ids[k] = (uint32_t)ids[k];
+        e.ids[0] |= (uint32_t)count << ID_BITS;
+    } else {
+        e.ids[0] = (uint32_t)IN_ARENA << ID_BITS;
+        e.ids[1] = arena_place(space, count * sizeof *ids);
+        e.ids[2] = (uint32_t)count;
+        memcpy(space->arena + e.ids[1], ids, count * sizeof *ids);
     }
-    line[1] = line[0];
-    line[0].low = piece->low;
-    line[0].high = piece->high;
-    for (size_t k = 0; k < CYG_SHORT_IDS; k++) {
-        uint32_t id = k < count ? (uint32_t)ids[k] : 0;
-        for (int b = 0; b < 3; b++) line[0].ids[3 * k + b] = (uint8_t)(id >> 8 * b);
+    cyg_short_piece *first = piece->line, *second = line_at(piece, 1);
+    if (first[1].high) {
+        second[1] = second[0];
+        second[0] = first[1];
     }
-    line[0].ids[15] = (uint8_t)count;
+    first[1] = first[0];
+    first[0] = e;
 }
 
 static inline void mix(uint64_t *a, uint64_t *b, const uint8_t *p)
@@ -163,53 +184,119 @@ static int recall_long(cyg_bpe_space *space, const uint8_t *piece, size_t length
 
 static void remember_long(cyg_bpe_space *space, const uint8_t *piece, size_t length, uint64_t hash, const int32_t *ids, size_t count)
 {
-    size_t size = padded(length) + count * sizeof(int32_t);
-    if (size > ARENA_SIZE - space->arena_used) {
-        memset(space->longs, 0, ((size_t)1 << LONG_BITS) * sizeof *space->longs);
-        space->arena_used = 4;
-    }
-    uint8_t *data = space->arena + space->arena_used;
+    uint32_t place = arena_place(space, padded(length) + count * sizeof(int32_t));
+    uint8_t *data = space->arena + place;
     memcpy(data, piece, length);
     memcpy(data + padded(length), ids, count * sizeof(int32_t));
     cyg_long_piece *pair = long_pair(space, hash);
     pair[1] = pair[0];
-    pair[0] = (cyg_long_piece){hash, space->arena_used, (uint16_t)length, (uint16_t)count};
-    space->arena_used += (uint32_t)size;
+    pair[0] = (cyg_long_piece){hash, place, (uint16_t)length, (uint16_t)count};
 }
 
-/* A piece that the short cache does not hold. */
-static APART int encode_other(const cyg_bpe *bpe, cyg_bpe_space *space, const looked_up *piece, cyg_ids *ids)
+static APART int encode_long(const cyg_bpe *bpe, cyg_bpe_space *space, const looked_up *piece, cyg_ids *ids)
 {
-    if (piece->length <= CYG_SHORT_BYTES && recall_beside(space, piece, ids)) return 0;
     if (piece->length > CYG_LONG_MAX) return cyg_bpe_piece(bpe, &space->scratch, piece->start, piece->length, ids, NULL);
-    uint64_t hash = hash_long(piece->start, piece->length);
-    if (piece->length > 5) {
-        int found = recall_long(space, piece->start, piece->length, hash, ids);
-        if (found) return found < 0 ? -1 : 0;
-    }
+    int found = recall_long(space, piece->start, piece->length, piece->low, ids);
+    if (found) return found < 0 ? -1 : 0;
     size_t before = ids->size;
     if (cyg_bpe_piece(bpe, &space->scratch, piece->start, piece->length, ids, NULL)) return -1;
-    const int32_t *found = ids->data + before;
-    size_t count = ids->size - before;
-    if (piece->length <= CYG_SHORT_BYTES && count <= CYG_SHORT_IDS)
-        remember_short(space, piece, found, count);
-    else
-        remember_long(space, piece->start, piece->length, hash, found, count);
+    remember_long(space, piece->start, piece->length, piece->low, ids->data + before, ids->size - before);
     return 0;
 }
 
-static void look_up_lines(cyg_bpe_space *space, looked_up *batch, const uint8_t *text, const uint8_t *end, size_t begin, const size_t *ends, size_t count)
+static int learn_by_merging(const cyg_bpe *bpe, cyg_bpe_space *space, const looked_up *piece, cyg_ids *ids)
 {
+    size_t before = ids->size;
+    if (cyg_bpe_piece(bpe, &space->scratch, piece->start, piece->length, ids, NULL)) return -1;
+    remember_short(space, piece, ids->data + before, ids->size - before);
+    ids->size = before;
+    return 0;
+}
+
+/* Covers pieces, a step of each in turns. */
+static void cover_together(const cyg_bpe *bpe, uint64_t *crossings, cyg_cover *runs, const looked_up **pieces, size_t count)
+{
+    cyg_cover *active[COVERED_TOGETHER];
+    size_t left = 0;
+    for (size_t k = 0; k < count; k++)
+        if (!cyg_cover_begin(bpe, &runs[k], pieces[k]->start, pieces[k]->length)) active[left++] = &runs[k];
+    while (left) {
+        size_t kept = 0;
+        for (size_t k = 0; k < left; k++)
+            if (!cyg_cover_step(bpe, crossings, active[k])) active[kept++] = active[k];
+        left = kept;
+    }
+}
+
+/* Those that are in the second line of theirs neither; the first lines were looked at. */
+static size_t keep_unknown(const looked_up **pieces, size_t count)
+{
+    size_t kept = 0;
+    for (size_t k = 0; k < count; k++)
+        if (!recall_from(pieces[k], line_at(pieces[k], 1))) pieces[kept++] = pieces[k];
+    return kept;
+}
+
+/* Puts short pieces of a batch that are not in the cache there. */
+static APART int learn_short(const cyg_bpe *bpe, cyg_bpe_space *space, const looked_up *batch, size_t count, cyg_ids *ids)
+{
+    const looked_up *missing[COVERED_TOGETHER];
+    cyg_cover runs[COVERED_TOGETHER];
+    uint64_t *crossings = cyg_cover_crossings(&space->scratch);
+    if (!crossings) return -1;
+    for (size_t k = 0; k < count;) {
+        size_t n = 0;
+        for (; k < count && n < COVERED_TOGETHER; k++) {
+            if (batch[k].length > CYG_SHORT_BYTES || recall_from(&batch[k], batch[k].line)) continue;
+            PREFETCH(line_at(&batch[k], 1));
+            missing[n++] = &batch[k];
+        }
+        n = keep_unknown(missing, n);
+        if (bpe->cover) cover_together(bpe, crossings, runs, missing, n);
+        for (size_t i = 0; i < n; i++) {
+            if (recall_short(missing[i])) continue;
+            if (bpe->cover && runs[i].count) remember_short(space, missing[i], runs[i].ids, runs[i].count);
+            else if (learn_by_merging(bpe, space, missing[i], ids)) return -1;
+        }
+    }
+    return 0;
+}
+
+static APART void locate_long(cyg_bpe_space *space, looked_up *piece)
+{
+    if (piece->length > CYG_LONG_MAX) return;
+    piece->low = hash_long(piece->start, piece->length);
+    PREFETCH(long_pair(space, piece->low));
+}
+
+static APART void prefetch_stored(cyg_bpe_space *space, const looked_up *piece)
+{
+    if (piece->length > CYG_LONG_MAX) return;
+    const cyg_long_piece *e = long_pair(space, piece->low);
+    e += e[0].hash != piece->low;
+    PREFETCH(space->arena + e->offset);
+    PREFETCH(space->arena + e->offset + 64);
+}
+
+/* Where the pieces of a batch lie in the tables: all are asked for before the first is read. */
+static void locate(cyg_bpe_space *space, looked_up *batch, const uint8_t *text, const uint8_t *end, size_t begin, const size_t *ends, size_t count)
+{
+    looked_up *longs[BATCH];
+    size_t n = 0;
     for (size_t k = 0; k < count; k++) {
         looked_up *piece = &batch[k];
         piece->start = text + begin;
         piece->length = ends[k] - begin;
         begin = ends[k];
-        if (RARELY(piece->length > CYG_SHORT_BYTES)) continue;
+        if (RARELY(piece->length > CYG_SHORT_BYTES)) {
+            locate_long(space, longs[n++] = piece);
+            continue;
+        }
         short_key(piece, end);
         piece->line = space->lines + 2 * line_of(piece->low, piece->high);
         PREFETCH(piece->line);
     }
+    for (size_t k = 0; k < n; k++) prefetch_stored(space, longs[k]);
 }
 
 int cyg_bpe_encode_pieces(const cyg_bpe *bpe, cyg_bpe_space *space, const uint8_t *text, size_t length, size_t begin, const size_t *ends, size_t count,
@@ -219,21 +306,18 @@ int cyg_bpe_encode_pieces(const cyg_bpe *bpe, cyg_bpe_space *space, const uint8_
     if (space_ready(space)) return -1;
     for (size_t done = 0; done < count; done += BATCH) {
         size_t n = count - done < BATCH ? count - done : BATCH;
-        look_up_lines(space, batch, text, text + length, begin, ends + done, n);
+        locate(space, batch, text, text + length, begin, ends + done, n);
         begin = ends[done + n - 1];
         for (size_t k = 0; k < n; k++) {
-            if (RARELY(cyg_ids_reserve(ids, CYG_SHORT_IDS))) return -1;
             const looked_up *piece = &batch[k];
-            if (piece->length <= CYG_SHORT_BYTES) {
-                const cyg_short_piece *e = piece->line;
-                size_t second = (size_t)(e[1].low == piece->low) & (size_t)(e[1].high == piece->high);
-                e += second;
-                if (e->low == piece->low && e->high == piece->high) {
-                    append_short(ids, e->ids);
-                    continue;
-                }
+            if (RARELY(piece->length > CYG_SHORT_BYTES)) {
+                if (encode_long(bpe, space, piece, ids)) return -1;
+                continue;
             }
-            if (encode_other(bpe, space, piece, ids)) return -1;
+            const cyg_short_piece *e;
+            for (size_t ahead = n - k; RARELY(!(e = recall_short(piece))); ahead = 1)
+                if (learn_short(bpe, space, piece, ahead, ids)) return -1;
+            if (append_short(space, ids, e)) return -1;
         }
     }
     return 0;

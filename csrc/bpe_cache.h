@@ -1,18 +1,18 @@
 /* Pieces seen before and their ids: what makes encoding fast. Bounded, owned by one running call, never locked.
  *
- * Pieces of at most 15 bytes and 5 ids live in two-way lines of a hash table, key and ids inline; a new one pushes the older one of its line
- * into the line beside it. Longer ones live in an arena that is emptied when full. */
+ * Pieces of at most 15 bytes lie in two-way lines of a hash table, key and up to four ids inline; a new one pushes the older one out. Longer pieces
+ * and more ids live in an arena; all is forgotten when that is full. */
 #ifndef CYG_BPE_CACHE_H
 #define CYG_BPE_CACHE_H
 
 #include "bpe.h"
 #include "scan_split.h"
 
-enum { CYG_SHORT_BYTES = 15, CYG_SHORT_IDS = 5, CYG_LONG_MAX = 1024 };
+enum { CYG_SHORT_BYTES = 15, CYG_SHORT_IDS = 4, CYG_LONG_MAX = 1024 };
 
 typedef struct {
-    uint64_t low, high; /* the bytes, and in the top byte their number */
-    uint8_t ids[16];    /* up to five ids of 24 bits, and in the last byte their number */
+    uint64_t low, high;          /* the bytes, and in the top byte their number */
+    uint32_t ids[CYG_SHORT_IDS]; /* 20 bits each; above the first one their number, or that they are more: then place in the arena and number follow */
 } cyg_short_piece;
 
 typedef struct {

@@ -19,11 +19,12 @@ enum {
     CYG_LOWER = 64,  /* Ll Lm Lo M*: may stand in its small part */
     CYG_SIGN = 128   /* P* S* */
 };
-enum { CYG_CLASS_BITS = 8, CYG_BLANK = 8, CYG_MASKS = 9, CYG_MASK_SLACK = 16 };
+/* Masks of bytes: U+0020, the apostrophe, and those of characters outside ASCII. */
+enum { CYG_CLASS_BITS = 8, CYG_BLANK = 8, CYG_QUOTE = 9, CYG_WIDE = 10, CYG_MASKS = 11, CYG_MASK_SLACK = 16 };
 
 typedef struct {
     uint8_t *classes;              /* class byte of every byte of the text (of the character it belongs to), then zeros */
-    uint8_t *mask[CYG_MASKS]; /* mask[k]: bit i is bit k of classes[i], mask[CYG_BLANK]: byte i is U+0020; zeros after the end */
+    uint8_t *mask[CYG_MASKS]; /* bit i of mask[k] is bit k of classes[i], or what is said above of byte i; zeros after the end */
     size_t capacity;               /* bytes of text there is room for */
     void *memory;
 } cyg_classes;

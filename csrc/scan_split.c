@@ -1,6 +1,8 @@
 /* The split rules as scanners over class masks: each gives exactly the matches of its regular expression. */
 #include "scan_split.h"
 
+#include "scan_starts.h"
+
 static inline int is_any(const cyg_splitter *s, size_t p, unsigned set) { return (s->classes->classes[p] & set) != 0; }
 
 static inline int bit_of(unsigned class_bit) { return (int)cyg_trailing_zeros(class_bit); }
@@ -26,8 +28,7 @@ static inline size_t char_before(const cyg_splitter *s, size_t p)
     return p;
 }
 
-/* End of one of 's 't 're 've 'm 'll 'd at p, where there is an apostrophe; p where there is none. */
-static size_t contraction(const cyg_splitter *s, size_t p, int any_case)
+size_t cyg_contraction(const cyg_splitter *s, size_t p, int any_case)
 {
     size_t left = s->limit - p;
     if (left < 2) return p;
@@ -60,7 +61,7 @@ static size_t lines_or_spaces(const cyg_splitter *s, size_t p)
 static size_t next_gpt2(const cyg_splitter *s, size_t p)
 {
     if (s->text[p] == '\'') {
-        size_t end = contraction(s, p, 0);
+        size_t end = cyg_contraction(s, p, 0);
         if (end != p) return end;
     }
     size_t q = p + (s->text[p] == ' ' && p + 1 < s->limit && !is_any(s, p + 1, CYG_SPACE));
@@ -90,7 +91,7 @@ static inline size_t next_no_word(const cyg_splitter *s, size_t p, int slash_tra
 static size_t next_cl100k(const cyg_splitter *s, size_t p)
 {
     if (s->text[p] == '\'') {
-        size_t end = contraction(s, p, 1);
+        size_t end = cyg_contraction(s, p, 1);
         if (end != p) return end;
     }
     size_t q = p;
@@ -122,7 +123,7 @@ static size_t next_o200k(const cyg_splitter *s, size_t p)
     int mark = is_any(s, p, CYG_OTHER) && is_any(s, p, CYG_LOWER);
     if (mark || (q < s->limit && is_any(s, q, CYG_UPPER | CYG_LOWER))) {
         size_t end = cased_word(s, q, p);
-        if (end < s->limit && s->text[end] == '\'') end = contraction(s, end, 1);
+        if (end < s->limit && s->text[end] == '\'') end = cyg_contraction(s, end, 1);
         return end;
     }
     return next_no_word(s, p, 1);
@@ -161,10 +162,9 @@ static size_t next_deepseek(const cyg_splitter *s, size_t p)
     return p;
 }
 
-static inline int goes_by_runs(const cyg_splitter *s)
-{
-    return !s->rule.cuts && (s->rule.words == CYG_RULE_GPT2 || s->rule.words == CYG_RULE_CL100K || s->rule.words == CYG_RULE_O200K);
-}
+static inline int goes_by_starts(const cyg_splitter *s) { return !s->rule.cuts && (s->rule.words == CYG_RULE_GPT2 || s->rule.words == CYG_RULE_CL100K); }
+
+static inline int goes_by_runs(const cyg_splitter *s) { return !s->rule.cuts && s->rule.words == CYG_RULE_O200K; }
 
 static inline int is_cjk_at(const cyg_splitter *s, size_t p)
 {
@@ -203,16 +203,12 @@ static void next_stretch(cyg_splitter *s)
     s->limit = p;
 }
 
-/* Runs: found 64 bytes at a time from the masks, so that where the next one begins never waits for what this one is. */
+/* Runs of O200K: found 64 bytes at a time from the masks, so that where the next one begins never waits for what this one is. */
 
 static inline uint64_t word_of(const cyg_splitter *s, unsigned k, size_t word) { return cyg_load64(s->classes->mask[k] + 8 * word); }
 
-/* Letters; for O200K letters and marks. */
-static inline uint64_t letters_of(const cyg_splitter *s, size_t word)
-{
-    if (s->rule.words == CYG_RULE_O200K) return word_of(s, 5, word) | word_of(s, 6, word);
-    return word_of(s, 0, word);
-}
+/* Letters and marks. */
+static inline uint64_t letters_of(const cyg_splitter *s, size_t word) { return word_of(s, 5, word) | word_of(s, 6, word); }
 
 static inline uint64_t changes(uint64_t mask, uint64_t before) { return mask ^ (mask << 1 | before >> 63); }
 
@@ -261,27 +257,6 @@ static inline void put_spaces(cyg_splitter *s, piece_writer *w, size_t end, int 
     if (!keeps_last) put(s, w, end);
 }
 
-static inline int contraction_at(cyg_splitter *s, piece_writer *w, size_t run, int any_case)
-{
-    if (s->text[run] != '\'' || s->at != run) return 0;
-    size_t end = contraction(s, run, any_case);
-    if (end == run) return 0;
-    put(s, w, end);
-    return 1;
-}
-
-static inline void gpt2_run(cyg_splitter *s, piece_writer *w, size_t end)
-{
-    unsigned kind = s->classes->classes[end - 1];
-    if (s->at >= end) return;
-    if (kind & CYG_SPACE) {
-        if (end == s->length) put(s, w, end);
-        else put_spaces(s, w, end, s->text[end - 1] == ' ');
-    } else if (!(kind & CYG_OTHER && contraction_at(s, w, s->run, 0))) {
-        put(s, w, end);
-    }
-}
-
 /* Up to the last line end of [at, end), where there is one. */
 static inline void put_lines(cyg_splitter *s, piece_writer *w, size_t end)
 {
@@ -301,19 +276,17 @@ static inline void lines_run(cyg_splitter *s, piece_writer *w, size_t end)
         return;
     }
     unsigned next = s->classes->classes[end];
-    int is_word = next & (s->rule.words == CYG_RULE_O200K ? CYG_UPPER | CYG_LOWER : CYG_LETTER) ? 1 : 0;
+    int is_word = next & (CYG_UPPER | CYG_LOWER) ? 1 : 0;
     put_spaces(s, w, end, is_word || (!(next & CYG_NUMBER) && s->text[end - 1] == ' '));
 }
 
 /* Signs [run, end): one alone goes with a word after it; line ends (and slashes) after them go with them. */
 static inline void signs_run(cyg_splitter *s, piece_writer *w, size_t end)
 {
-    int o200k = s->rule.words == CYG_RULE_O200K;
-    if (!o200k && contraction_at(s, w, s->run, 1)) return;
-    int word_follows = end < s->length && is_any(s, end, o200k ? CYG_UPPER | CYG_LOWER : CYG_LETTER);
+    int word_follows = end < s->length && is_any(s, end, CYG_UPPER | CYG_LOWER);
     if (word_follows && s->at + cyg_utf8_size(s->text[s->at]) == end) return;
-    size_t q = o200k ? run(s, CYG_OTHER, end) : end;
-    while (q < s->length && (is_any(s, q, CYG_NEWLINE) || (o200k && s->text[q] == '/'))) q++;
+    size_t q = run(s, CYG_OTHER, end);
+    while (q < s->length && (is_any(s, q, CYG_NEWLINE) || s->text[q] == '/')) q++;
     put(s, w, q);
 }
 
@@ -337,13 +310,12 @@ static inline int words_run(cyg_splitter *s, piece_writer *w, size_t end)
     return 1;
 }
 
-static inline int modern_run(cyg_splitter *s, piece_writer *w, size_t end)
+static inline int any_run(cyg_splitter *s, piece_writer *w, size_t end)
 {
     unsigned kind = s->classes->classes[end - 1];
     if (s->at >= end) return 1;
-    if (s->rule.words == CYG_RULE_O200K && kind & (CYG_UPPER | CYG_LOWER)) return words_run(s, w, end);
-    if (kind & CYG_LETTER) put(s, w, end);
-    else if (kind & CYG_NUMBER) return numbers_run(s, w, end);
+    if (kind & (CYG_UPPER | CYG_LOWER)) return words_run(s, w, end);
+    if (kind & CYG_NUMBER) return numbers_run(s, w, end);
     else if (kind & CYG_SPACE) lines_run(s, w, end);
     else signs_run(s, w, end);
     return 1;
@@ -356,22 +328,46 @@ static size_t runs_into_pieces(cyg_splitter *s, size_t *ends, size_t capacity)
 {
     piece_writer w = {ends, 0, capacity};
     while (s->run < s->length && w.count + RUN_PIECES <= capacity) {
-        if (s->rule.words == CYG_RULE_GPT2) gpt2_run(s, &w, s->run_end);
-        else if (!modern_run(s, &w, s->run_end)) break;
+        if (!any_run(s, &w, s->run_end)) break;
         s->run = s->run_end;
         s->run_end = s->run < s->length ? next_run(s) : s->length;
     }
     return w.count;
 }
 
+/* Pieces from their starts. */
+static size_t starts_into_pieces(cyg_splitter *s, size_t *ends, size_t capacity)
+{
+    size_t count = 0;
+    while (count < capacity && s->at < s->length) {
+        while (s->starts && count < capacity) {
+            ends[count++] = s->at = 64 * s->word + cyg_trailing_zeros(s->starts);
+            s->starts &= s->starts - 1;
+        }
+        if (s->starts) break;
+        if (64 * (s->word + 1) >= s->length) {
+            if (count < capacity) ends[count++] = s->at = s->length;
+            break;
+        }
+        s->word++;
+        s->starts = s->rule.words == CYG_RULE_GPT2 ? cyg_starts_gpt2(s, s->word) : cyg_starts_cl100k(s, s->word);
+    }
+    return count;
+}
+
 void cyg_split_begin(cyg_splitter *s, const cyg_split_rule *rule, const cyg_classes *classes, const uint8_t *text, size_t length)
 {
-    *s = (cyg_splitter){.text = text, .length = length, .classes = classes, .rule = *rule};
-    if (!length || !goes_by_runs(s)) return;
-    s->limit = length;
-    s->starts = starts_of(s, 0);
-    s->starts &= s->starts - 1;
-    s->run_end = next_run(s);
+    *s = (cyg_splitter){.text = text, .length = length, .classes = classes, .rule = *rule, .start_at = SIZE_MAX};
+    if (!length) return;
+    if (goes_by_starts(s)) {
+        s->limit = length;
+        s->starts = (s->rule.words == CYG_RULE_GPT2 ? cyg_starts_gpt2(s, 0) : cyg_starts_cl100k(s, 0)) & ~UINT64_C(1);
+    } else if (goes_by_runs(s)) {
+        s->limit = length;
+        s->starts = starts_of(s, 0);
+        s->starts &= s->starts - 1;
+        s->run_end = next_run(s);
+    }
 }
 
 #define PIECES(next)                                     \
@@ -397,6 +393,7 @@ static size_t pieces_of_stretch(cyg_splitter *s, size_t *ends, size_t count, siz
 
 size_t cyg_split_next(cyg_splitter *s, size_t *ends, size_t capacity)
 {
+    if (goes_by_starts(s)) return starts_into_pieces(s, ends, capacity);
     if (goes_by_runs(s)) return runs_into_pieces(s, ends, capacity);
     size_t count = 0;
     while (count < capacity && s->at < s->length) {

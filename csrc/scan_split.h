@@ -31,10 +31,15 @@ typedef struct {
     /* Rules with cuts go stretch by stretch ... */
     size_t limit;     /* end of the stretch at hand */
     int whole;        /* the stretch at hand is one piece */
-    /* ... the others run by run, a run being neighbouring characters of one kind (with a lone space before them). */
-    size_t run, run_end;
-    size_t word;      /* 64 bytes of text, whose run starts are in `starts` */
+    /* ... the others by where pieces or runs begin in 64 bytes of text: `starts` of word `word`, those before taken. */
+    size_t word;
     uint64_t starts;
+    /* GPT2 and CL100K piece by piece (scan_starts.h). */
+    size_t start_at;  /* a start in a later word */
+    int first_joins;  /* the next word's first byte begins no piece */
+    unsigned numbers; /* of the group of numbers that the last word ended in */
+    /* O200K run by run, a run being neighbouring characters of one kind (with a lone space before them). */
+    size_t run, run_end;
     int blank_before; /* the word before ended in a lone space */
 } cyg_splitter;
 
