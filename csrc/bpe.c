@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "bpe_cover.h"
 #include "bpe_rank.h"
 #include "bpe_tokens.h"
 #include "cyg_table.h"
@@ -43,7 +42,7 @@ void cyg_bpe_free(cyg_bpe *bpe)
     free(bpe->merged);
     free(bpe->byte_pairs);
     free(bpe->neighbours);
-    cyg_bpe_cover_free(bpe->cover);
+    free(bpe->whole);
     if (bpe->tokens) {
         free(bpe->tokens->tokens);
         free(bpe->tokens->slots);
@@ -82,46 +81,6 @@ int cyg_bpe_finish(cyg_bpe *bpe)
     return 0;
 }
 
-static uint64_t hash_bytes(const uint8_t *p, size_t n)
-{
-    uint64_t h = n * UINT64_C(0x9E3779B97F4A7C15);
-    while (n >= 8) {
-        h = (h ^ cyg_load64(p)) * UINT64_C(0xD6E8FEB86659FD93);
-        h ^= h >> 32;
-        p += 8;
-        n -= 8;
-    }
-    uint64_t tail = 0;
-    for (size_t i = 0; i < n; i++) tail |= (uint64_t)p[i] << 8 * i;
-    h = (h ^ tail) * UINT64_C(0xD6E8FEB86659FD93);
-    return h ^ h >> 32;
-}
-
-int cyg_bpe_add_token(cyg_bpe *bpe, const uint8_t *bytes, size_t size, int32_t id)
-{
-    struct cyg_token_table *t = bpe->tokens;
-    if (t->count == t->capacity) return -1;
-    t->tokens[t->count++] = (struct cyg_token){bytes, (uint32_t)size, id};
-    uint64_t h = hash_bytes(bytes, size);
-    size_t mask = ((size_t)1 << t->bits) - 1, slot = (size_t)h & mask;
-    while (t->slots[slot]) slot = (slot + 1) & mask;
-    t->slots[slot] = (h & ~(uint64_t)UINT32_MAX) | t->count;
-    return 0;
-}
-
-int32_t cyg_bpe_find_token(const cyg_bpe *bpe, const uint8_t *bytes, size_t size)
-{
-    const struct cyg_token_table *t = bpe->tokens;
-    uint64_t h = hash_bytes(bytes, size);
-    size_t mask = ((size_t)1 << t->bits) - 1, slot = (size_t)h & mask;
-    for (; t->slots[slot]; slot = (slot + 1) & mask) {
-        if (t->slots[slot] >> 32 != h >> 32) continue;
-        const struct cyg_token *token = &t->tokens[(uint32_t)t->slots[slot] - 1];
-        if (token->size == size && memcmp(token->bytes, bytes, size) == 0) return token->id;
-    }
-    return -1;
-}
-
 int cyg_bpe_add_char(cyg_bpe *bpe, unsigned variant, uint32_t code_point, int32_t id)
 {
     struct cyg_char_ids **chars = &bpe->chars[variant];
@@ -157,7 +116,6 @@ static inline int32_t char_id(const cyg_bpe *bpe, unsigned variant, uint32_t cod
 void cyg_bpe_scratch_free(cyg_bpe_scratch *s)
 {
     free(s->memory);
-    free(s->crossings);
     memset(s, 0, sizeof *s);
 }
 
@@ -376,6 +334,50 @@ static int begin_bytes(const cyg_bpe *bpe, cyg_bpe_scratch *s, const uint8_t *pi
     return 1;
 }
 
+/* Few bytes that all have symbols, in arrays that are closed up after each merge: moved by a fixed size, so that nothing depends on how much. */
+enum { SHORT = 16 };
+
+typedef struct {
+    int32_t id[2 * SHORT + 2], rank[2 * SHORT + 2];
+} short_symbols;
+
+static inline int32_t short_rank(const cyg_bpe *bpe, int32_t left, int32_t right)
+{
+    uint32_t rank = cyg_rank_of(bpe, left, right);
+    if (rank == CYG_NO_RANK) return NO_KEY;
+    CYG_PREFETCH(&bpe->merged[rank]);
+    return (int32_t)rank;
+}
+
+/* Writes the ids and returns how many; 0 where a byte has no symbol. */
+static size_t merge_short(const cyg_bpe *bpe, const uint8_t *piece, size_t n, int32_t *ids)
+{
+    short_symbols s;
+    for (size_t i = 0; i < n; i++) {
+        s.id[i] = bpe->byte_id[piece[i]];
+        if (s.id[i] < 0) return 0;
+        uint32_t rank = i + 1 < n ? bpe->byte_pairs[piece[i] << 8 | piece[i + 1]] : CYG_NO_RANK;
+        s.rank[i] = rank < NO_KEY ? (int32_t)rank : NO_KEY;
+    }
+    for (;;) {
+        size_t at = 0;
+        int32_t least = s.rank[0];
+        for (size_t i = 1; i < n; i++) {
+            at = s.rank[i] < least ? i : at;
+            least = s.rank[i] < least ? s.rank[i] : least;
+        }
+        if (least == NO_KEY) break;
+        s.id[at] = bpe->merged[least];
+        memmove(s.id + at + 1, s.id + at + 2, SHORT * sizeof *s.id);
+        memmove(s.rank + at + 1, s.rank + at + 2, SHORT * sizeof *s.rank);
+        n--;
+        s.rank[at] = at + 1 < n ? short_rank(bpe, s.id[at], s.id[at + 1]) : NO_KEY;
+        if (at) s.rank[at - 1] = short_rank(bpe, s.id[at - 1], s.id[at]);
+    }
+    memcpy(ids, s.id, n * sizeof *ids);
+    return n;
+}
+
 static int scratch_for(const cyg_bpe *bpe, cyg_bpe_scratch *s, size_t length)
 {
     size_t affixes = bpe->affix_size[0] + bpe->affix_size[1];
@@ -397,29 +399,24 @@ int cyg_bpe_symbols(const cyg_bpe *bpe, cyg_bpe_scratch *s, const uint8_t *piece
     return 0;
 }
 
-/* 1: done; 0: the piece must be merged; -1: memory is out. */
-static int cover_piece(const cyg_bpe *bpe, cyg_bpe_scratch *s, const uint8_t *piece, size_t length, cyg_ids *ids)
+/* The token that a piece is without merging, or -1. */
+static int32_t whole_token(const cyg_bpe *bpe, const uint8_t *piece, size_t length)
 {
-    cyg_cover run;
-    uint64_t *crossings = cyg_cover_crossings(s);
-    if (!crossings || cyg_ids_reserve(ids, length)) return -1;
-    if (!cyg_cover_begin(bpe, &run, piece, length))
-        while (!cyg_cover_step(bpe, crossings, &run));
-    memcpy(ids->data + ids->size, run.ids, run.count * sizeof *run.ids);
-    ids->size += run.count;
-    return run.count > 0;
+    if (!bpe->whole && !bpe->ignore_merges) return -1;
+    int32_t id = cyg_bpe_find_token(bpe, piece, length);
+    return id < 0 || bpe->ignore_merges || bpe->whole[id] ? id : -1;
 }
 
 int cyg_bpe_piece(const cyg_bpe *bpe, cyg_bpe_scratch *s, const uint8_t *piece, size_t length, cyg_ids *ids, cyg_ids *sizes)
 {
     if (!length) return 0;
-    if (bpe->cover && !sizes && length <= CYG_COVER_BYTES) {
-        int status = cover_piece(bpe, s, piece, length, ids);
-        if (status) return status < 0 ? -1 : 0;
-    }
-    if (bpe->ignore_merges) {
-        int32_t id = cyg_bpe_find_token(bpe, piece, length);
-        if (id >= 0) return cyg_ids_push(ids, id) || (sizes && cyg_ids_push(sizes, (int32_t)length)) ? -1 : 0;
+    int32_t whole = whole_token(bpe, piece, length);
+    if (whole >= 0) return cyg_ids_push(ids, whole) || (sizes && cyg_ids_push(sizes, (int32_t)length)) ? -1 : 0;
+    if (bpe->byte_level && length <= SHORT && !sizes) {
+        if (cyg_ids_reserve(ids, SHORT)) return -1;
+        size_t count = merge_short(bpe, piece, length, ids->data + ids->size);
+        ids->size += count;
+        if (count) return 0;
     }
     if (scratch_for(bpe, s, length)) return -1;
     int32_t key[FEW];

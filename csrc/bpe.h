@@ -29,8 +29,8 @@ typedef struct {
     /* All tokens by their bytes, for whole-word look-ups. */
     struct cyg_token_table *tokens;
 
-    /* What finds a short piece's tokens without merging it (bpe_cover.h). NULL: pieces are merged. */
-    struct cyg_bpe_cover *cover;
+    /* By id: whether the token's bytes merge to it (bpe_whole.h). NULL: not known. */
+    uint8_t *whole;
 
     int32_t unk; /* -1: unknown characters are dropped */
     int fuse_unk, byte_fallback, ignore_merges;
@@ -47,7 +47,6 @@ typedef struct {
     uint64_t *heap;
     size_t capacity;
     void *memory;
-    uint64_t *crossings; /* pairs of tokens checked before: both ids and the answer (bpe_cover.c) */
 } cyg_bpe_scratch;
 
 int cyg_bpe_init(cyg_bpe *bpe, size_t merges, size_t tokens);
@@ -62,6 +61,8 @@ uint32_t cyg_bpe_rank(const cyg_bpe *bpe, int32_t left, int32_t right);
 /* Declares a token for whole-word look-ups; `bytes` must stay. Returns 0, or -1 when memory is out. */
 int cyg_bpe_add_token(cyg_bpe *bpe, const uint8_t *bytes, size_t size, int32_t id);
 int32_t cyg_bpe_find_token(const cyg_bpe *bpe, const uint8_t *bytes, size_t size);
+/* Asks the memory for what finding a token reads first. */
+void cyg_bpe_prefetch_token(const cyg_bpe *bpe, const uint8_t *bytes, size_t size);
 /* Declares the symbol of a character; variant bits: 1 not first, 2 last. Returns 0, or -1 when memory is out. */
 int cyg_bpe_add_char(cyg_bpe *bpe, unsigned variant, uint32_t code_point, int32_t id);
 

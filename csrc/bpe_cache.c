@@ -3,19 +3,16 @@
 
 #include <string.h>
 
-#include "bpe_cover.h"
 #include "cyg_table.h"
 
-enum { LINE_BITS = 17, LONG_BITS = 16, BATCH = 128, COVERED_TOGETHER = 16 };
+enum { LINE_BITS = 17, LONG_BITS = 16, BATCH = 128 };
 enum { ID_BITS = 20, ID_MASK = (1 << ID_BITS) - 1, IN_ARENA = 0xFFF };
 #define ARENA_SIZE ((uint32_t)8 << 20)
 
 #if defined(__GNUC__) || defined(__clang__)
-#define PREFETCH(p) __builtin_prefetch(p)
 #define RARELY(x) __builtin_expect(!!(x), 0)
 #define APART __attribute__((noinline))
 #else
-#define PREFETCH(p) ((void)0)
 #define RARELY(x) (x)
 #define APART
 #endif
@@ -150,15 +147,10 @@ static inline void mix(uint64_t *a, uint64_t *b, const uint8_t *p)
     *b ^= *b >> 31;
 }
 
-/* By 16 bytes, the last ones overlapping those before. */
+/* At least 16 bytes, by 16, the last ones overlapping those before. */
 static uint64_t hash_long(const uint8_t *p, size_t n)
 {
     uint64_t a = n, b = UINT64_C(0x9E3779B97F4A7C15);
-    uint8_t copy[16] = {0};
-    if (n < 16) {
-        p = memcpy(copy, p, n);
-        n = 16;
-    }
     for (; n > 16; p += 16, n -= 16) mix(&a, &b, p);
     mix(&a, &b, p + n - 16);
     a = (a ^ (b << 17 | b >> 47)) * UINT64_C(0x94D049BB133111EB);
@@ -184,6 +176,7 @@ static int recall_long(cyg_bpe_space *space, const uint8_t *piece, size_t length
 
 static void remember_long(cyg_bpe_space *space, const uint8_t *piece, size_t length, uint64_t hash, const int32_t *ids, size_t count)
 {
+    if (count > UINT16_MAX) return;
     uint32_t place = arena_place(space, padded(length) + count * sizeof(int32_t));
     uint8_t *data = space->arena + place;
     memcpy(data, piece, length);
@@ -204,28 +197,13 @@ static APART int encode_long(const cyg_bpe *bpe, cyg_bpe_space *space, const loo
     return 0;
 }
 
-static int learn_by_merging(const cyg_bpe *bpe, cyg_bpe_space *space, const looked_up *piece, cyg_ids *ids)
+static int learn(const cyg_bpe *bpe, cyg_bpe_space *space, const looked_up *piece, cyg_ids *ids)
 {
     size_t before = ids->size;
     if (cyg_bpe_piece(bpe, &space->scratch, piece->start, piece->length, ids, NULL)) return -1;
     remember_short(space, piece, ids->data + before, ids->size - before);
     ids->size = before;
     return 0;
-}
-
-/* Covers pieces, a step of each in turns. */
-static void cover_together(const cyg_bpe *bpe, uint64_t *crossings, cyg_cover *runs, const looked_up **pieces, size_t count)
-{
-    cyg_cover *active[COVERED_TOGETHER];
-    size_t left = 0;
-    for (size_t k = 0; k < count; k++)
-        if (!cyg_cover_begin(bpe, &runs[k], pieces[k]->start, pieces[k]->length)) active[left++] = &runs[k];
-    while (left) {
-        size_t kept = 0;
-        for (size_t k = 0; k < left; k++)
-            if (!cyg_cover_step(bpe, crossings, active[k])) active[kept++] = active[k];
-        left = kept;
-    }
 }
 
 /* Those that are in the second line of theirs neither; the first lines were looked at. */
@@ -237,28 +215,20 @@ static size_t keep_unknown(const looked_up **pieces, size_t count)
     return kept;
 }
 
-/* Puts short pieces of a batch that are not in the cache there. */
+/* Puts short pieces of a batch that are not in the cache there; the memory is asked for what each needs first before the first of them is begun. */
 static APART int learn_short(const cyg_bpe *bpe, cyg_bpe_space *space, const looked_up *batch, size_t count, cyg_ids *ids)
 {
-    const looked_up *missing[COVERED_TOGETHER];
-    cyg_cover runs[COVERED_TOGETHER];
-    uint64_t *crossings = cyg_cover_crossings(&space->scratch);
-    if (!crossings) return -1;
-    for (size_t k = 0; k < count;) {
-        size_t n = 0;
-        for (; k < count && n < COVERED_TOGETHER; k++) {
-            if (batch[k].length > CYG_SHORT_BYTES || recall_from(&batch[k], batch[k].line)) continue;
-            PREFETCH(line_at(&batch[k], 1));
-            missing[n++] = &batch[k];
-        }
-        n = keep_unknown(missing, n);
-        if (bpe->cover) cover_together(bpe, crossings, runs, missing, n);
-        for (size_t i = 0; i < n; i++) {
-            if (recall_short(missing[i])) continue;
-            if (bpe->cover && runs[i].count) remember_short(space, missing[i], runs[i].ids, runs[i].count);
-            else if (learn_by_merging(bpe, space, missing[i], ids)) return -1;
-        }
+    const looked_up *missing[BATCH];
+    size_t n = 0;
+    for (size_t k = 0; k < count; k++) {
+        if (batch[k].length > CYG_SHORT_BYTES || recall_from(&batch[k], batch[k].line)) continue;
+        CYG_PREFETCH(line_at(&batch[k], 1));
+        missing[n++] = &batch[k];
     }
+    n = keep_unknown(missing, n);
+    for (size_t k = 0; k < n; k++) cyg_bpe_prefetch_token(bpe, missing[k]->start, missing[k]->length);
+    for (size_t k = 0; k < n; k++)
+        if (!recall_short(missing[k]) && learn(bpe, space, missing[k], ids)) return -1;
     return 0;
 }
 
@@ -266,7 +236,7 @@ static APART void locate_long(cyg_bpe_space *space, looked_up *piece)
 {
     if (piece->length > CYG_LONG_MAX) return;
     piece->low = hash_long(piece->start, piece->length);
-    PREFETCH(long_pair(space, piece->low));
+    CYG_PREFETCH(long_pair(space, piece->low));
 }
 
 static APART void prefetch_stored(cyg_bpe_space *space, const looked_up *piece)
@@ -274,8 +244,8 @@ static APART void prefetch_stored(cyg_bpe_space *space, const looked_up *piece)
     if (piece->length > CYG_LONG_MAX) return;
     const cyg_long_piece *e = long_pair(space, piece->low);
     e += e[0].hash != piece->low;
-    PREFETCH(space->arena + e->offset);
-    PREFETCH(space->arena + e->offset + 64);
+    CYG_PREFETCH(space->arena + e->offset);
+    CYG_PREFETCH(space->arena + e->offset + 64);
 }
 
 /* Where the pieces of a batch lie in the tables: all are asked for before the first is read. */
@@ -294,7 +264,7 @@ static void locate(cyg_bpe_space *space, looked_up *batch, const uint8_t *text, 
         }
         short_key(piece, end);
         piece->line = space->lines + 2 * line_of(piece->low, piece->high);
-        PREFETCH(piece->line);
+        CYG_PREFETCH(piece->line);
     }
     for (size_t k = 0; k < n; k++) prefetch_stored(space, longs[k]);
 }

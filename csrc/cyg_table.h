@@ -10,6 +10,13 @@
 #include <sys/mman.h>
 #endif
 
+/* Asks the memory for what will be read soon. */
+#if defined(__GNUC__) || defined(__clang__)
+#define CYG_PREFETCH(p) __builtin_prefetch(p)
+#else
+#define CYG_PREFETCH(p) ((void)0)
+#endif
+
 #define CYG_HUGE_PAGE ((size_t)2 << 20)
 
 /* NULL when memory is out. Release with free(). */

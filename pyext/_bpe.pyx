@@ -174,7 +174,7 @@ cdef class Bpe:
             self.add_chars(prefix, suffix)
             if not (prefix or suffix) and self.symbols_are_characters(merges):
                 self.add_neighbours(merges)
-        if cyg_bpe_finish(&self.c) or (byte_level and cyg_bpe_add_cover(&self.c, merges.data, merges.count)):
+        if cyg_bpe_finish(&self.c) or (byte_level and not ignore_merges and cyg_bpe_find_whole(&self.c, merges.data, merges.count)):
             raise MemoryError
 
     def __dealloc__(self):

@@ -4,15 +4,23 @@ A lane takes one stretch of UTF-8 without added tokens through normalizer, pre-t
 Scratch memory and caches live in a Workspace; each running call owns one, so no lane needs a lock.
 """
 
-from cpython.list cimport PyList_New, PyList_SET_ITEM
+from cpython.list cimport PyList_New
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from cpython.ref cimport Py_INCREF
+from cpython.object cimport PyObject
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memchr, memcmp, memcpy
 
 from cygnet._core._unicode cimport cyg_is_space
+
+# By address: Cython would count a reference more for every object it holds on the way.
+cdef extern from "Python.h":
+    ctypedef struct PyListObject:
+        PyObject **ob_item
+    void Py_INCREF(PyObject *object)
+    void PyList_SET_ITEM(object list, Py_ssize_t i, PyObject *item)
+    PyObject *PyLong_FromLong(long value)
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -54,14 +62,20 @@ cdef class IdArray:
 
     def tolist(self):
         """The ids as a list of int."""
-        cdef Py_ssize_t i
-        cdef list out = PyList_New(self.size)
-        cdef list numbers = self.numbers
-        cdef Py_ssize_t known = len(numbers)
-        cdef object number
-        for i in range(self.size):
-            number = numbers[self.data[i]] if self.data[i] < known else self.data[i]
-            Py_INCREF(number)
+        cdef Py_ssize_t i, size = self.size
+        cdef list out = PyList_New(size)
+        cdef const int32_t *ids = self.data
+        cdef Py_ssize_t known = len(self.numbers)
+        cdef PyObject **numbers = (<PyListObject *> self.numbers).ob_item
+        cdef PyObject *number
+        for i in range(size):
+            if ids[i] < known:
+                number = numbers[ids[i]]
+                Py_INCREF(number)
+            else:
+                number = PyLong_FromLong(ids[i])
+                if number == NULL:
+                    raise MemoryError
             PyList_SET_ITEM(out, i, number)
         return out
 

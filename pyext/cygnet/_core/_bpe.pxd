@@ -64,8 +64,8 @@ cdef extern from "bpe.h" nogil:
     void cyg_bpe_scratch_free(cyg_bpe_scratch *scratch)
 
 
-cdef extern from "bpe_cover.h" nogil:
-    int cyg_bpe_add_cover(cyg_bpe *bpe, const int32_t *merges, size_t count)
+cdef extern from "bpe_whole.h" nogil:
+    int cyg_bpe_find_whole(cyg_bpe *bpe, const int32_t *merges, size_t count)
 
 
 cdef extern from "bpe_cache.h" nogil:

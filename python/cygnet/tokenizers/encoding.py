@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from cygnet._core._lane import IdArray
 
@@ -54,8 +54,7 @@ def listed(ids: IdArray | list[int] | tuple[int, ...]) -> list[int]:
     return ids.tolist() if isinstance(ids, IdArray) else list(ids)
 
 
-@dataclass(frozen=True, slots=True)
-class Stretch:
+class Stretch(NamedTuple):
     """A run of tokens of one kind: TEXT (of sequence 0 or 1), SPECIAL or PAD."""
 
     kind: str

@@ -51,15 +51,17 @@ def fill(template: Template, parts: list[Part]) -> Encoding:
     """One encoding from a template and the parts it names."""
     chunks: list = []
     layout: list[Stretch] = []
+    known = True
     for item in template:
         if isinstance(item, Special):
             chunks.append(item.ids)
             layout.append(Stretch(SPECIAL, len(item.ids), item.type_id or 0))
         else:
             part = parts[item.index]
+            known = known and part.offsets is not None
             chunks.append(part.ids)
             layout.append(Stretch(TEXT, len(part.ids), item.type_of(part), item.index))
-    if any(part.offsets is None for part in parts):
+    if not known:
         return Encoding(chunks, layout)
     return Encoding(chunks, layout, *_details(template, parts))
 
@@ -96,6 +98,8 @@ class Templated:
         template = self.pair if len(parts) == 2 else self.single
         if not add_special_tokens:
             template = self.bare(template)
+        if len(parts) == 1 and parts[0].offsets is None and not parts[0].overflowing:
+            return fill(template, parts)
         main, *others = (fill(template, [self.adjust(part) for part in group]) for group in combinations(parts))
         main.overflowing = others
         return main

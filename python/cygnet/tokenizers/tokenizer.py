@@ -229,7 +229,7 @@ class Tokenizer:
         """Truncation and special tokens; what only the exact stages know is left to be found from the source when asked for."""
         if len(parts) == 2:
             parts[1].type_id = 1
-        lazy = any(part.offsets is None for part in parts)
+        lazy = parts[0].offsets is None or parts[-1].offsets is None
         if rule is not None:
             parts = truncate(parts, rule, self.post_processor.added(len(parts) == 2) if add_special_tokens else 0)
         encoding = self.post_processor.process(parts, add_special_tokens)
