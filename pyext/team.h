@@ -37,6 +37,7 @@ enum {
     TEAM_SPINS_MOST = 1500, /* pauses: 20 to 80 microseconds, depending on the processor */
     TEAM_SPINS_LEAST = 20,
     TEAM_SPINS_STEP = 1,
+    TEAM_IDLE_SPIN = 200000, /* nanoseconds: the next pass of a decoding loop comes sooner, and waking a sleeper takes a good part of a short pass */
     TEAM_LOST_CORE = 300000 /* nanoseconds asleep: no share takes that long in a pass of few rows */
 };
 
@@ -117,6 +118,20 @@ static unsigned team_await(atomic_uint *word, unsigned seen, atomic_int *sleeper
     atomic_fetch_sub(sleepers, 1);
     *away = clock_nanoseconds() - began;
     return now;
+}
+
+/* What a worker does between jobs: spins for some time, then sleeps. Returns the word once it differs from `seen`. */
+static unsigned team_idle(struct team *t, unsigned seen) {
+    const int64_t began = clock_nanoseconds();
+    int64_t away;
+    unsigned now;
+    do {
+        for (int spin = 0; spin < 64; spin++) {
+            if ((now = atomic_load_explicit(&t->generation, memory_order_acquire)) != seen) return now;
+            TEAM_PAUSE();
+        }
+    } while (clock_nanoseconds() - began < TEAM_IDLE_SPIN);
+    return team_await(&t->generation, seen, &t->idle_sleepers, 0, &away);
 }
 
 static void team_credit(struct team *t, struct team_member *me, int64_t total) {
@@ -247,9 +262,8 @@ static int team_enter(struct team *t, unsigned number) {
 /* A worker's life; a generation that wants no member ends it. */
 static void team_serve(struct team *t, int thread) {
     unsigned seen = 0;
-    int64_t away;
     for (;;) {
-        seen = team_await(&t->generation, seen, &t->idle_sleepers, TEAM_SPINS_MOST, &away);
+        seen = team_idle(t, seen);
         unsigned size = seen & 255;
         if (!size) return;
         if ((unsigned)thread >= size || !team_enter(t, seen >> 8)) continue;
