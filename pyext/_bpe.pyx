@@ -172,7 +172,8 @@ cdef class Bpe:
         self.add_tokens(alphabet)
         if not byte_level:
             self.add_chars(prefix, suffix)
-            if not (prefix or suffix) and self.symbols_are_characters(merges):
+            # Where whole words are looked up before any merge, a word must not be cut.
+            if not (prefix or suffix or ignore_merges) and self.symbols_are_characters(merges):
                 self.add_neighbours(merges)
         if cyg_bpe_finish(&self.c) or (byte_level and not ignore_merges and cyg_bpe_find_whole(&self.c, merges.data, merges.count)):
             raise MemoryError

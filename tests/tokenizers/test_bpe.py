@@ -143,3 +143,11 @@ def test_offsets_behind_dropped_bytes_count_in_the_spelled_word():
     document = byte_level_document()
     del document["model"]["vocab"]["Ġ"]
     assert Tokenizer.from_json(document).encode(" 00").offsets == [(0, 1), (0, 1)]
+
+
+def test_a_word_is_looked_up_whole_where_no_merge_reaches_across():
+    vocab = {"o": 0, "n": 1, "on": 2, "x": 3, "<unk>": 4}
+    model = {"type": "BPE", "vocab": vocab, "merges": [], "unk_token": "<unk>", "ignore_merges": True}
+    tokenizer = Tokenizer.from_json({"model": model})
+    assert tokenizer.encode("onx").ids == tokenizer.pipeline.aligned("onx", True).ids == [0, 1, 3]
+    assert tokenizer.encode("on").ids == [2]
