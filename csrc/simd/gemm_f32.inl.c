@@ -16,6 +16,7 @@ struct f32_tile {
     int64_t stride, k;
     float *sums; /* (rows, panels * NR) */
     int resume;  /* 0: sums start from zero; 1: from what `sums` holds */
+    int ahead;   /* whether weights further on are asked for: nobody has read them yet */
 };
 
 typedef void f32_tile_function(const struct f32_tile *tile);
@@ -37,7 +38,7 @@ CYG_INLINE void f32_multiply(enum cyg_weight_kind kind, int rows, int panels, co
     for (int64_t k = tile->k; k > 0; k--, x++, w += NR * size) {
         vf wide[F32_WIDE * NV];
         UNROLL for (int v = 0; v < vectors; v++) wide[v] = f32_load(kind, w + v / NV * stride + v % NV * VF * size);
-        if (rows <= FEW_ROWS) {
+        if (tile->ahead) {
             UNROLL for (int p = 0; p < panels; p++)
                 UNROLL for (int b = 0; b < NR * size; b += 64) PREFETCH(w + p * stride + b + PREFETCH_AHEAD);
         }
@@ -81,7 +82,7 @@ static void f32_product_few(enum cyg_weight_kind kind, const struct cyg_product 
     const int rows = (int)share->m, side = F32_SIDE(rows);
     const int64_t bytes = (int64_t)panel_bytes(kind, share->k);
     float sums[FEW_ROWS * F32_WIDE * NR];
-    struct f32_tile tile = {.x = share->x, .ldx = share->ldx, .stride = bytes, .k = share->k, .sums = sums, .resume = 0};
+    struct f32_tile tile = {.x = share->x, .ldx = share->ldx, .stride = bytes, .k = share->k, .sums = sums, .resume = 0, .ahead = 1};
     for (int64_t panel = share->first_panel; panel < share->last_panel;) {
         const int panels = share->last_panel - panel >= side ? side : 1;
         tile.w = (const char *)share->weight + panel * bytes;
@@ -117,7 +118,8 @@ static void f32_pass(enum cyg_weight_kind kind, const struct cyg_product *share,
                                               .w = block,
                                               .k = depth,
                                               .sums = sums[p] + row * NR,
-                                              .resume = k > 0};
+                                              .resume = k > 0,
+                                              .ahead = t == 0 && kind == CYG_F32};
                 f32_tiles[height](&tile);
             }
         }

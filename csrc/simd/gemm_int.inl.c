@@ -17,6 +17,7 @@ struct int_tile {
     int64_t groups;
     float *sums; /* (rows, NR) */
     int resume;  /* 0: sums start from zero; 1: from what `sums` holds */
+    int ahead;   /* whether weights further on are asked for: nobody has read them yet */
 };
 
 /* float(sum) * scale, rounded once. Where DOT_ORIGIN is not zero sums come as DOT_ORIGIN + sum, and the fused operation takes the origin away
@@ -71,7 +72,7 @@ CYG_INLINE void int_multiply(enum cyg_weight_kind kind, int rows, const struct i
         const int8_t *q = tile->q + g * CYG_GROUP;
         const int32_t *q_sum = tile->q_sum + g;
         vf sums[INT_ROWS][NV];
-        if (rows <= FEW_ROWS) {
+        if (tile->ahead) {
             UNROLL for (int b = 0; b < group_bytes(kind); b += 64) PREFETCH(w + b + PREFETCH_AHEAD);
         }
         if (kind == CYG_I8) i8_group(rows, codes, q, ldq, q_sum, lds, sums);
@@ -124,7 +125,8 @@ static void int_pass(enum cyg_weight_kind kind, const struct cyg_product *share,
                                           .w = w + g * group_bytes(kind),
                                           .groups = groups - g < INT_DEPTH ? groups - g : INT_DEPTH,
                                           .sums = sums + row * NR,
-                                          .resume = g > 0};
+                                          .resume = g > 0,
+                                          .ahead = t == 0};
             int_tiles[kind - CYG_I8][height](&tile);
         }
     }
