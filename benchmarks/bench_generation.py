@@ -49,7 +49,7 @@ def together(engine, shortest, longest, count, tokens):
 
 
 def longest_wait(engine, streams, longest):
-    """The longest time between two tokens of any stream while prompts of `longest` tokens arrive, in units of a full chunk alone at the end of such a prompt.
+    """The longest time between two tokens of any stream while prompts of `longest` tokens arrive, in chunks alone at the end of such a prompt.
 
     Both sides are medians of five: the chunk is timed again and again, and the longest wait is taken in each of five rounds.
     """
@@ -91,7 +91,10 @@ def longest_wait(engine, streams, longest):
         waits.append(max(gaps))
     scheduler.close()
     wait, unit = np.median(waits), np.median(units)
-    print(f"longest wait of {streams} streams beside {longest}-token prompts: {wait * 1e3:.0f} ms, {wait / unit:.2f} of one chunk of 128 alone ({unit * 1e3:.0f} ms)")
+    print(
+        f"longest wait of {streams} streams beside {longest}-token prompts: {wait * 1e3:.0f} ms, {wait / unit:.2f} of one chunk of 128 alone "
+        f"({unit * 1e3:.0f} ms)"
+    )
 
 
 def repeated_prefix(engine):

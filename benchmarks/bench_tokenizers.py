@@ -3,9 +3,9 @@
     python benchmarks/bench_tokenizers.py --text FILE tokenizer.json [more.json ...]
 
 cygnet runs beside those of `tokenizers`, `fastokens` and `tokie` that are installed and read the file. The text is cut into documents of about 8000
-characters, and every engine encodes them in turns with the others, one document a call, ids as a list, without special tokens. MB/s are bytes of UTF-8 by CPU
-time (two threads: by wall time, one encode_batch call); "first" has only the first 20 documents in its caches. A cross beside an engine says that
-its ids differ from those of `tokenizers`.
+characters, and every engine encodes them in turns with the others, one document a call, ids as a list, without special tokens. MB/s are bytes of
+UTF-8 by CPU time (two threads: by wall time, one encode_batch call); "first" has only the first 20 documents in its caches. A cross beside an
+engine says that its ids differ from those of `tokenizers`.
 """
 
 from __future__ import annotations

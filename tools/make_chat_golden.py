@@ -1,6 +1,6 @@
 """Renders templates that use the features real chat templates use, through transformers: tests/golden/chat_templates.json.
 
-    python tools/make_chat_golden.py            # needs transformers and jinja2
+python tools/make_chat_golden.py            # needs transformers and jinja2
 """
 
 import json
@@ -90,7 +90,7 @@ CONVERSATIONS = {
     "turns": [
         {"role": "user", "content": "Hi\nsecond line  "},
         {"role": "assistant", "content": "<think>\nhm\n</think>\n\nYes?"},
-        {"role": "user", "content": "Größe, 東京, \"quotes\" & <b>"},
+        {"role": "user", "content": 'Größe, 東京, "quotes" & <b>'},
     ],
     "system": [{"role": "system", "content": " Be short. "}, {"role": "user", "content": "Why?"}, {"role": "assistant", "content": "Because."}],
     "calls": [

@@ -1,6 +1,6 @@
 """What a busy neighbour costs: decoding and embedding alone and beside one process that never waits, in turns; prints the share of speed kept.
 
-    python benchmarks/compare/neighbour.py --bench PEERS/bench.py --home HOME [--rounds 5]
+python benchmarks/compare/neighbour.py --bench PEERS/bench.py --home HOME [--rounds 5]
 """
 
 import statistics

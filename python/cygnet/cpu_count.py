@@ -12,7 +12,6 @@ from pathlib import Path, PurePosixPath
 
 from cygnet.errors import OptionError
 
-
 MAX_THREADS = 255  # of one team
 
 

@@ -175,7 +175,7 @@ def token_costs(stack, logits):
 
 
 def cache_form(asked, weight_kinds):
-    """"float32" or "float16": how keys and values are kept; see docs/decisions/cache-dtype.md."""
+    """ "float32" or "float16": how keys and values are kept; see docs/decisions/cache-dtype.md."""
     if asked not in CACHE_DTYPES:
         raise OptionError(f"cache_dtype={asked!r} is not known: {', '.join(CACHE_DTYPES)}")
     if asked != "auto":

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cygnet import position_tables
-from cygnet.architectures.spec import Alibi, Rotary, RopeScaling
+from cygnet.architectures.spec import Alibi, RopeScaling, Rotary
 from cygnet.engine import Engine
 from cygnet.errors import OptionError
 from tests.engine import tiny

@@ -155,7 +155,9 @@ def test_equal_prompts_that_come_together_are_read_once(beams):
     assert all(own[0].usage.cached_tokens >= 48 for own in found[1:])
     scheduler.close()
     plain = Scheduler(HashEngine(block_tokens=4), reuse_prefixes=False)
-    assert [[g.ids for g in plain.submit(Request([*prompt, last], options)).result()] for last in (1, 2, 3, 1)] == [[g.ids for g in own] for own in found]
+    assert [[g.ids for g in plain.submit(Request([*prompt, last], options)).result()] for last in (1, 2, 3, 1)] == [
+        [g.ids for g in own] for own in found
+    ]
     plain.close()
     assert not engine.live and engine.blocks_free == engine.blocks_total
 

@@ -114,9 +114,13 @@ def test_a_query_gives_the_same_bits_alone(isa):
 @pytest.mark.parametrize("half", [False, True])
 def test_chunks_that_are_joined_give_the_same_bits(half, isa):
     """Around the ends of chunks; windows that leave whole chunks out of sight; rows that see none."""
-    for i, (tokens, heads, keys) in enumerate(((1, 3, 1), (1, 3, CHUNK), (1, 1, CHUNK + 1), (3, 2, 3 * CHUNK - 1), (16, 5, 2 * CHUNK + 40), (1, 1, 0))):
+    for i, (tokens, heads, keys) in enumerate(
+        ((1, 3, 1), (1, 3, CHUNK), (1, 1, CHUNK + 1), (3, 2, 3 * CHUNK - 1), (16, 5, 2 * CHUNK + 40), (1, 1, 0))
+    ):
         for causal, window in ((True, 0), (True, 30), (True, CHUNK), (False, 0), (False, 20)):
-            case = Case(i, tokens, heads, 24, keys, half=half, first=max(keys - tokens, 0), extras=("relative", "key_bias"), causal=causal, window=window)
+            case = Case(
+                i, tokens, heads, 24, keys, half=half, first=max(keys - tokens, 0), extras=("relative", "key_bias"), causal=causal, window=window
+            )
             whole = case.run(isa)
             assert close(whole, case.reference()), (tokens, heads, keys, causal, window)
             assert np.array_equal(bits(case.run(isa, split=True)), bits(whole)), (tokens, heads, keys, causal, window)

@@ -1,6 +1,6 @@
 """Random tokenizer.json documents beside the `tokenizers` library: each with a few strange texts.
 
-    python tests/tokenizers/compare_documents.py --documents 20000 --seed 5 2>/dev/null      # tests/tokenizers/test_random_documents.py runs a few
+python tests/tokenizers/compare_documents.py --documents 20000 --seed 5 2>/dev/null      # tests/tokenizers/test_random_documents.py runs a few
 """
 
 import argparse
@@ -14,7 +14,6 @@ from compare_with_peers import shrink
 from peer_libraries import TokenizersPeer, reraise_or
 from random_documents import WORDS, DocumentMaker
 from strange_texts import TextMaker
-
 
 
 def open_document(document, path):

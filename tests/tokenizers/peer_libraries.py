@@ -87,7 +87,9 @@ class TokenizersPeer:
             return {}
         self.theirs_cutting.enable_padding(**pad)
         batch = [text, (text, pair)] if draw.random() < 0.5 else [text, pair]
-        return facets_that_differ(*(self.batch(t, batch, special) for t in (self.ours_cutting, self.theirs_cutting)), "batch ", rule, direction, pad, special)
+        return facets_that_differ(
+            *(self.batch(t, batch, special) for t in (self.ours_cutting, self.theirs_cutting)), "batch ", rule, direction, pad, special
+        )
 
     def batch(self, tokenizer, batch, special):
         try:
@@ -137,7 +139,9 @@ def facets_that_differ(ours, theirs, prefix="", *settings):
     """Facets with unequal values; what the library fails at, cygnet may do."""
     if type(theirs) is dict and (FAILED in theirs or FAILED in theirs.values()):
         return {}
-    return {f"{prefix}{name}": (ours.get(name), theirs.get(name), *settings) for name in sorted({*ours, *theirs}) if ours.get(name) != theirs.get(name)}
+    return {
+        f"{prefix}{name}": (ours.get(name), theirs.get(name), *settings) for name in sorted({*ours, *theirs}) if ours.get(name) != theirs.get(name)
+    }
 
 
 class SentencePiecePeer:

@@ -5,11 +5,24 @@ import random
 from cygnet.tokenizers.byte_alphabet import BYTE_TO_CHAR
 
 BEHAVIOURS = ["Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
-REGEXES = [r"\s+", r"\d", r"[aeiou]+", r"\p{L}+|\p{N}+", r"'s|'t| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+", r"\w+|[^\w\s]+", "(?i:THE)", "^.|.$", "b*"]
+REGEXES = [
+    r"\s+",
+    r"\d",
+    r"[aeiou]+",
+    r"\p{L}+|\p{N}+",
+    r"'s|'t| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+",
+    r"\w+|[^\w\s]+",
+    "(?i:THE)",
+    "^.|.$",
+    "b*",
+]
 REGEXES += [r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+", r"\p{Lu}\p{Ll}*", r"[\u4e00-\u9fff]", r"\b"]
 STRINGS = [" ", "e", "an", "\n", "é", "▁", "--", ""]
-ALPHABET = list("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,!?'-_\n\t") + list("éàñüßœıİςжדقक日本語한あア１²½▁Ġ\u0301\u200d😀👍")
-WORDS = "the The an and in ing er re on at it is he we 's 't 12 00 th ll st est ed naïve straße 日本 语言 ﬁn ab aab ▁the Ġa Ġthe </w> er</w> e</w> ##s ##ing".split()
+ALPHABET = list("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 .,!?'-_\n\t") + list(
+    "éàñüßœıİςжדقक日本語한あア１²½▁Ġ\u0301\u200d😀👍"
+)
+WORDS = "the The an and in ing er re on at it is he we 's 't 12 00 th ll st est ed naïve straße 日本 语言 ﬁn ab aab".split()
+WORDS += "▁the Ġa Ġthe </w> er</w> e</w> ##s ##ing".split()
 ADDED = ["<s>", "</s>", "[MASK]", "<unk>", "[PAD]", "foo", "Foo Bar", "the", "é", " x", "😀", "İ", "[CLS]", "[SEP]", "<|im|>", "a", "\n\n", "ﬁn"]
 SPECIAL = ["[CLS]", "[SEP]", "<s>", "</s>"]
 
@@ -64,7 +77,10 @@ class DocumentMaker:
             "Prepend": lambda: {"prepend": self.pick(["▁", "ab", " "])},
             "Precompiled": lambda: {"precompiled_charsmap": self.charsmap},
             "BertNormalizer": lambda: {
-                "clean_text": self.flag(), "handle_chinese_chars": self.flag(), "strip_accents": self.pick([None, True, False]), "lowercase": self.flag()
+                "clean_text": self.flag(),
+                "handle_chinese_chars": self.flag(),
+                "strip_accents": self.pick([None, True, False]),
+                "lowercase": self.flag(),
             },
         }  # fmt: skip
         return {"type": kind, **more.get(kind, dict)()}
@@ -72,7 +88,18 @@ class DocumentMaker:
     # Pre-tokenizers
 
     def pre_tokenizer(self, deep=True):
-        kinds = ["ByteLevel", "ByteLevel", "Metaspace", "Metaspace", "Whitespace", "WhitespaceSplit", "BertPreTokenizer", "Punctuation", "Digits", "Split"]
+        kinds = [
+            "ByteLevel",
+            "ByteLevel",
+            "Metaspace",
+            "Metaspace",
+            "Whitespace",
+            "WhitespaceSplit",
+            "BertPreTokenizer",
+            "Punctuation",
+            "Digits",
+            "Split",
+        ]
         kind = self.pick([*kinds, "Split", "CharDelimiterSplit", "UnicodeScripts", "FixedLength", *["Sequence"] * 6 * deep])
         if kind == "Sequence":
             return {"type": kind, "pretokenizers": self.some(lambda: self.pre_tokenizer(False), 3)}
@@ -133,8 +160,12 @@ class DocumentMaker:
         tokens = list(dict.fromkeys([*tokens, *(prefix + t for t in self.draw.sample(tokens[5:], min(60, len(tokens) - 5)))]))
         vocab = {t: i for i, t in enumerate(tokens)}
         return {
-            "type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": prefix, "max_input_chars_per_word": self.pick([100, 4, 12]), "vocab": vocab,
-        }  # fmt: skip
+            "type": "WordPiece",
+            "unk_token": "[UNK]",
+            "continuing_subword_prefix": prefix,
+            "max_input_chars_per_word": self.pick([100, 4, 12]),
+            "vocab": vocab,
+        }
 
     def unigram(self):
         fallback = self.flag()
@@ -163,8 +194,13 @@ class DocumentMaker:
     def padding(self):
         strategy, direction = self.pick(["BatchLongest", {"Fixed": 6}, {"Fixed": 40}]), self.pick(["Left", "Right"])
         return {
-            "strategy": strategy, "direction": direction, "pad_to_multiple_of": self.pick([None, 8]), "pad_id": 3, "pad_type_id": 2, "pad_token": "[PAD]",
-        }  # fmt: skip
+            "strategy": strategy,
+            "direction": direction,
+            "pad_to_multiple_of": self.pick([None, 8]),
+            "pad_id": 3,
+            "pad_type_id": 2,
+            "pad_token": "[PAD]",
+        }
 
     def post_processor(self, special, deep=True):
         kind = self.pick(["TemplateProcessing", "BertProcessing", "RobertaProcessing", "ByteLevel", *["Sequence"] * 2 * deep])

@@ -81,9 +81,9 @@ def test_bytes_without_a_token_keep_their_neighbours_apart():
 
 def test_characters_of_unicode_16_are_of_no_class():
     tokenizer = gpt2("llama-bpe")
-    apart = tokenizer.pre_tokenizer.split(AlignedText.of("1\U000116E3.r"))
+    apart = tokenizer.pre_tokenizer.split(AlignedText.of("1\U000116e3.r"))
     assert [len(word) for word in apart] == [1, 5, 1]
-    assert tokenizer.encode("ab\u1C89", add_special_tokens=False).ids == tokenizer.pipeline.aligned("ab\u1C89", True).ids
+    assert tokenizer.encode("ab\u1c89", add_special_tokens=False).ids == tokenizer.pipeline.aligned("ab\u1c89", True).ids
 
 
 def test_end_marks_are_special_by_their_spelling():

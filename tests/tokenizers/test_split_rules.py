@@ -68,6 +68,8 @@ def test_cuts_make_stretches_of_their_own():
     assert split("deepseek", ("three_numbers", "cjk"), 0, "a 1234日本b".encode()) == [b"a", b" ", b"123", b"4", "日本".encode(), b"b"]
 
 
-@pytest.mark.parametrize("pattern, text, found", [(r"[\w]", "²", 0), (r"\w", "²", 1), (r"[^\w]", "¼", 1), (r"\b", "!²!", 2), (r"\b", "!\u200d!", 0), (r"\B", "ab", 1)])
+@pytest.mark.parametrize(
+    "pattern, text, found", [(r"[\w]", "²", 0), (r"\w", "²", 1), (r"[^\w]", "¼", 1), (r"\b", "!²!", 2), (r"\b", "!\u200d!", 0), (r"\B", "ab", 1)]
+)
 def test_word_characters_are_those_of_oniguruma(pattern, text, found):
     assert len(list(compile_pattern(pattern).finditer(text))) == found

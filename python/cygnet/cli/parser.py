@@ -39,7 +39,9 @@ def add_model_options(parser: Parser) -> None:
     group.add_argument("--weights", choices=WEIGHTS, default="auto", help="how weights are held in memory (auto: as the file has them)")
     group.add_argument("-t", "--threads", type=int, metavar="N", help="number of threads (default: what the process may use)")
     group.add_argument("--max-context", type=int, metavar="N", help="longest sequence in tokens")
-    group.add_argument("--cache-dtype", choices=CACHE_DTYPES, default="auto", help="how keys and values are kept (auto: float16 unless weights are float32)")
+    group.add_argument(
+        "--cache-dtype", choices=CACHE_DTYPES, default="auto", help="how keys and values are kept (auto: float16 unless weights are float32)"
+    )
     group.add_argument("--task", metavar="TASK", help=f"load the model for another task than its config names: {TASKS}")
 
 

@@ -106,7 +106,8 @@ class Task(Protocol):
 class Prompt:
     """The part of a task that reads the prompt in chunks, starting from what the prefix cache has.
 
-    Each chunk goes into the cache, and before each the cache is asked for more: of equal prompts that come together each part is read once, whoever gives up.
+    Each chunk goes into the cache, and before each the cache is asked for more: of equal prompts that come together each part is read once,
+    whoever gives up.
 
     Parameters
     ----------

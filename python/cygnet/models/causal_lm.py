@@ -16,7 +16,7 @@ from cygnet.generation.tasks import Request
 from cygnet.models.aliases import Float32, Ids, Messages, Text
 from cygnet.models.base import Parts, as_batch, as_rows, is_ids, is_single
 from cygnet.models.chat import ChatTemplate
-from cygnet.models.generative import GenerativeModel, beside_the_loop, TextStream, texts_of
+from cygnet.models.generative import GenerativeModel, TextStream, beside_the_loop, texts_of
 
 if TYPE_CHECKING:
     from cygnet.generation.scoring import Score

@@ -13,7 +13,6 @@ from cygnet.models.aliases import Float32, Text
 from cygnet.models.base import Parts, as_batch, is_single
 from cygnet.models.heads import HeadModel, sigmoid, softmax
 
-
 PROBLEMS = ("single_label_classification", "multi_label_classification", "regression")
 
 

@@ -98,8 +98,8 @@ def load(
     max_context : int, optional
         Longest sequence in tokens, at most what the model's positions allow; its default.
     cache_dtype : str
-        How a decoder keeps the keys and values of what it has read: "float32", "float16" (half the memory, faster at long contexts), or "auto": float32 for
-        float32 weights, else float16. A model whose keys or values lie beyond float16 raises OutOfRange rather than give wrong results.
+        How a decoder keeps the keys and values of what it has read: "float32", "float16" (half the memory, faster at long contexts), or "auto":
+        float32 for float32 weights, else float16. A model whose keys or values lie beyond float16 raises OutOfRange rather than give wrong results.
     task : str, optional
         Load the checkpoint for another task than its config names: "encoder" gives token states and vectors of any model.
     draft : str or Path, optional

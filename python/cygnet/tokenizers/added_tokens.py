@@ -132,7 +132,8 @@ class AddedVocabulary:
     def marks(self, parse_special: bool) -> list[Marks]:
         """The two passes of segments() for the compiled lane; the same one twice where it is the only one."""
         raw, normalized = (
-            Marks([(pattern, t.id, t.lstrip, t.rstrip, t.ascii_spaces) for pattern, t in matcher.tokens.items()]) for matcher in self._matchers[parse_special]
+            Marks([(pattern, t.id, t.lstrip, t.rstrip, t.ascii_spaces) for pattern, t in matcher.tokens.items()])
+            for matcher in self._matchers[parse_special]
         )
         if not len(normalized):
             return [raw, raw]

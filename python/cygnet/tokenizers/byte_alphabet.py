@@ -16,7 +16,6 @@ CHAR_TO_BYTE: dict[str, int] = {c: b for b, c in enumerate(BYTE_TO_CHAR)}
 SPACE_CHAR = BYTE_TO_CHAR[0x20]
 
 
-
 def to_bytes(token: str) -> bytes | None:
     """The bytes a byte-level token spells, or None where a character is outside the alphabet."""
     try:

@@ -111,7 +111,7 @@ class Encoding:
         return f"Encoding({len(self)} ids)"
 
     def attach(self, name: Callable[[int], str | None], varied: frozenset[int], detail: Callable[[], Encoding] | None) -> None:
-        """Tells the encoding, and its overflowing ones, how to spell ids, which ids texts spell differently, and how to find offsets and words later."""
+        """Tells the encoding, and its overflowing ones, how to spell ids, which ids texts spell differently, and how to find the rest."""
         self._name = name
         self._varied = varied
         self._detail = detail

@@ -39,7 +39,9 @@ class Pipeline:
         self.dropped = getattr(model, "dropped_id", None)
         # Ids that texts spell otherwise than the vocabulary: of added tokens, and of what no piece covers.
         self.uncovered = getattr(model, "unk_id", None)
-        self.varied = frozenset([t.id for t in added.tokens if t.lstrip or t.rstrip or t.normalized] + [self.uncovered] * (self.uncovered is not None))
+        self.varied = frozenset(
+            [t.id for t in added.tokens if t.lstrip or t.rstrip or t.normalized] + [self.uncovered] * (self.uncovered is not None)
+        )
 
     def _make_runner(self, normalizer: Normalizer | None) -> Runner | None:
         """The compiled way, where the model has a lane and every added token can be found by comparing bytes."""

@@ -36,9 +36,7 @@ class WordPiece:
     [(1, 0, 2), (2, 2, 6), (3, 6, 7)]
     """
 
-    def __init__(
-        self, vocab: dict[str, int], unk_token: str = "[UNK]", continuing_subword_prefix: str = "##", max_input_chars_per_word: int = 100
-    ):
+    def __init__(self, vocab: dict[str, int], unk_token: str = "[UNK]", continuing_subword_prefix: str = "##", max_input_chars_per_word: int = 100):
         self.vocab = vocab
         self.names = {i: t for t, i in vocab.items()}
         self.vocab_size = len(vocab)
