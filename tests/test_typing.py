@@ -104,11 +104,14 @@ def check(tmp_path_factory):
     """check(program): what a strict type checker says of it; its cache serves all programs of this file."""
     pytest.importorskip("mypy")
     folder = tmp_path_factory.mktemp("typing")
+    # An installed package is found by its py.typed, and mypy refuses site-packages as a path of its own.
+    path = {} if "site-packages" in PACKAGE.parts else {"MYPYPATH": str(PACKAGE.parent)}
 
     def run(program):
         (folder / "program.py").write_text(program)
         command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "program.py"]
-        return subprocess.run(command, cwd=folder, capture_output=True, text=True, env={**os.environ, "MYPYPATH": str(PACKAGE.parent)}).stdout
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env={**os.environ, **path})
+        return done.stdout + done.stderr
 
     return run
 

@@ -18,6 +18,6 @@ FOLDERS = sorted(meta.parent for meta in (FOLDER / "tokenizers").glob("*/meta.js
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_same_as_the_library(folder, tmp_path):
-    pytest.importorskip(LIBRARIES[engine_of(folder)])
+    pytest.importorskip(LIBRARIES[engine_of(folder)], minversion="0.1")  # a version: this folder has the same name
     differing, report = compare(open_peer(folder, tmp_path), TEXTS, seed=1)
     assert differing == 0, "\n".join(report)

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-pytest.importorskip("tokenizers")
+pytest.importorskip("tokenizers", minversion="0.15")  # a version: this folder has the same name
 
 from compare_documents import compare_document  # noqa: E402
 
@@ -15,7 +15,7 @@ DOCUMENTS = int(os.environ.get("CYGNET_PEER_DOCUMENTS", "30"))
 FACETS = {"ids", "offsets", "plain ids", "plain offsets", "pair ids", "pair offsets", "raises"}
 
 
-@pytest.mark.parametrize("seed", range(1010, 1010 + DOCUMENTS))
+@pytest.mark.parametrize("seed", range(1000, 1000 + DOCUMENTS))
 def test_same_as_the_library(seed, tmp_path):
     found = compare_document(seed, tmp_path / "tokenizer.json", texts=6)
     if found is None:
