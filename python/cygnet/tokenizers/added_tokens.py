@@ -32,6 +32,8 @@ class AddedToken:
         Take the white space on that side into the token.
     ascii_spaces : bool
         Of the white space only that of ASCII.
+    at_start : bool
+        Match only where the text begins.
     normalized : bool
         Look for it in the normalised text (its content normalised too) and not in the original.
     special : bool
@@ -46,6 +48,7 @@ class AddedToken:
     normalized: bool = False
     special: bool = False
     ascii_spaces: bool = False
+    at_start: bool = False
 
     @property
     def is_mark(self) -> bool:
@@ -82,7 +85,7 @@ class Matcher:
             token = self.tokens[match.group()]
             if is_literal is not None and (start < done or (token.is_mark and is_literal(start, end))):
                 continue
-            if token.single_word and touches_word(text, start, end):
+            if (token.at_start and start > 0) or (token.single_word and touches_word(text, start, end)):
                 continue
             spaces = ASCII_SPACES if token.ascii_spaces else SPACES
             if token.lstrip:
@@ -127,7 +130,7 @@ class AddedVocabulary:
 
     def compares_bytes(self) -> bool:
         """Whether every token can be found by comparing bytes of the original text."""
-        return not any(t.single_word or (t.normalized and self._normalizer is not None) for t in self.tokens)
+        return not any(t.single_word or t.at_start or (t.normalized and self._normalizer is not None) for t in self.tokens)
 
     def marks(self, parse_special: bool) -> list[Marks]:
         """The two passes of segments() for the compiled lane; the same one twice where it is the only one."""

@@ -23,7 +23,13 @@ SENTENCEPIECE = re.compile(rb"\x0a.\x0a", re.DOTALL)
 def load_file(path: Path) -> Tokenizer:
     """Tokenizer from a file, or from the tokenizer file of a folder."""
     if path.is_dir():
-        path = tokenizer_file(path)
+        folder, path = path, tokenizer_file(path)
+        if may_be_renumbered(path):
+            from cygnet.tokenizers.renumbered import class_of, load
+
+            name = class_of(folder)
+            if name is not None:
+                return load(folder, name)
     try:
         head = read_bytes(path, TokenizerError, 4096)
     except FileNotFoundError:
@@ -42,6 +48,11 @@ def tokenizer_file(folder: Path) -> Path:
         if found:
             return found[0]
     raise TokenizerError(f"{folder} holds no tokenizer file: looked for {', '.join(NAMES)} and *{', *'.join(ENDINGS)}")
+
+
+def may_be_renumbered(path: Path) -> bool:
+    """Whether a folder's tokenizer class may have ids other than this file gives: one of pieces, or a vocab.json without merges."""
+    return path.suffix in (".model", ".spm") or (path.name == "vocab.json" and not (path.parent / "merges.txt").is_file())
 
 
 def choose(path: Path, head: bytes) -> tuple[str, str]:

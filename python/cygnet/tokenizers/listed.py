@@ -1,0 +1,128 @@
+"""SentencePiece pieces numbered by a vocab.json: Marian and M2M-100."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from cygnet.errors import TokenizerError
+from cygnet.files import read_bytes
+from cygnet.tokenizers import language_codes
+from cygnet.tokenizers import sentencepiece_proto as proto
+from cygnet.tokenizers.added_tokens import AddedToken
+from cygnet.tokenizers.components import Normalizer, Piece, PreTokenizer
+from cygnet.tokenizers.folder_tokens import ADVICE, FolderTokens, declared
+from cygnet.tokenizers.json_fields import Fields, read_vocab
+from cygnet.tokenizers.postprocessors import TemplateProcessing
+from cygnet.tokenizers.rearranged import plain_decoder
+from cygnet.tokenizers.sentencepiece import SentencePieceModel, SentencePieceNormalizer, segmenter
+from cygnet.tokenizers.settings import read_object
+from cygnet.tokenizers.tokenizer import Tokenizer
+
+MARIAN_NAMES = {"eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
+M2M_NAMES = {"bos_token": "<s>", "eos_token": "</s>", "sep_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
+M2M_LANGUAGES = {"m2m100": language_codes.M2M_100, "wmt21": language_codes.WMT_21}
+
+
+class ListedPieces:
+    """A SentencePiece model whose pieces are looked up in a vocabulary by their spelling.
+
+    Parameters
+    ----------
+    pieces : SentencePieceModel
+    ids : dict of str to int
+    unk_id : int
+        Id of the pieces that the vocabulary does not have.
+    """
+
+    def __init__(self, pieces: SentencePieceModel, ids: dict[str, int], unk_id: int):
+        self.pieces = pieces
+        self.ids = ids
+        self.names = {token_id: token for token, token_id in ids.items()}
+        self.vocab_size = len(ids)
+        self.unk_id = unk_id
+
+    def tokenize(self, text: str) -> list[Piece]:
+        """The pieces; a stretch that none covers is looked up as it is written, since the vocabulary may know more than the file."""
+        unknown, names = self.pieces.unk_id, self.pieces.names
+        found = [(text[start:end] if i == unknown else names[i], start, end) for i, start, end in self.pieces.tokenize(text)]
+        return [(self.ids.get(piece, self.unk_id), start, end) for piece, start, end in found]
+
+    def token_to_id(self, token: str) -> int | None:
+        return self.ids.get(token)
+
+    def id_to_token(self, token_id: int) -> str | None:
+        return self.names.get(token_id)
+
+    def fast_lane(self, normalizer: Normalizer | None, pre_tokenizer: PreTokenizer | None) -> None:
+        return None
+
+
+def load_marian(folder: Path, file: Path) -> Tokenizer:
+    """Tokenizer of a Marian folder: source.spm cuts, vocab.json numbers, target.spm says how pieces are joined.
+
+    A language mark (>>fra<<) of the vocabulary is one where a text begins with it. Punctuation is left as it is: what the Moses scripts
+    would make of it is the caller's business.
+    """
+    path = folder / "tokenizer_config.json"
+    if Fields(read_object(path), str(path)).flag("separate_vocabs", False):
+        raise TokenizerError(f"{path}.separate_vocabs is true: MarianTokenizer with two vocabularies is not supported")
+    vocab = read_listed(folder / "vocab.json")
+    tokens = FolderTokens(folder, vocab, (), MARIAN_NAMES)
+    codes = [AddedToken(token, vocab[token], at_start=True) for token in vocab if token.startswith(">>") and token.endswith("<<")]
+    target = read_proto(folder / "target.spm")
+    return assemble(file, target, vocab, tokens, tokens.template((), (), ("eos_token",)), codes)
+
+
+def load_m2m(folder: Path, file: Path) -> Tokenizer:
+    """Tokenizer of an M2M-100 folder; the marks of languages (__en__) are behind the vocabulary, or where the folder declares them."""
+    path = folder / "tokenizer_config.json"
+    config = Fields(read_object(path), str(path))
+    vocab = read_listed(folder / "vocab.json")
+    which = config.string("language_codes", "m2m100")
+    if which not in M2M_LANGUAGES:
+        raise TokenizerError(f"{path}.language_codes is {which!r}; known are {', '.join(M2M_LANGUAGES)}")
+    marks = {token.content: token.id for token in declared(folder) if token.content.startswith("__") and token.content.endswith("__")}
+    marks = marks or {f"__{code}__": len(vocab) + i for i, code in enumerate(M2M_LANGUAGES[which])}
+    tokens = FolderTokens(folder, {**vocab, **marks}, marks, M2M_NAMES)
+    language = f"__{config.string('src_lang', 'en')}__"
+    if language not in marks:
+        raise TokenizerError(f"{path}.src_lang is {language[2:-2]!r}; known are {', '.join(mark[2:-2] for mark in marks)}")
+    return assemble(file, read_proto(file), vocab, tokens, tokens.template(("language",), (), ("eos_token",), language))
+
+
+def read_listed(path: Path) -> dict[str, int]:
+    """A vocab.json that has the marks no tokenizer of these classes can do without."""
+    vocab = read_vocab(read_object(path), str(path))
+    for token in ("</s>", "<unk>"):
+        if token not in vocab:
+            raise TokenizerError(f"{path} is missing, or has no {token}; {ADVICE}")
+    return vocab
+
+
+def read_proto(file: Path) -> proto.ModelProto:
+    try:
+        return proto.read_model_proto(read_bytes(file, TokenizerError), str(file))
+    except FileNotFoundError:
+        raise TokenizerError(f"{file} is missing; put it there, or {ADVICE}") from None
+
+
+def assemble(
+    file: Path,
+    target: proto.ModelProto,
+    vocab: dict[str, int],
+    tokens: FolderTokens,
+    post_processor: TemplateProcessing,
+    marks: Iterable[AddedToken] = (),
+) -> Tokenizer:
+    """Tokenizer that cuts by one SentencePiece file and joins by another."""
+    source = read_proto(file)
+    pieces = SentencePieceModel(source.pieces, segmenter(source, str(file)), *source.of_type(proto.UNKNOWN))
+    return Tokenizer(
+        ListedPieces(pieces, vocab, tokens.ids[tokens.settings["unk_token"]]),
+        normalizer=SentencePieceNormalizer.from_model(source, str(file)),
+        decoder=plain_decoder(target, str(file)),
+        post_processor=post_processor,
+        added_tokens=[*tokens.added.values(), *marks],
+        settings=tokens.settings,
+    )
