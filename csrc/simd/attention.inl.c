@@ -87,10 +87,9 @@ CYG_INLINE void score_tile(enum cyg_kv_kind kind, const int rows, struct attenti
     }
 }
 
-/* Slots from..to, all of one block, in value_columns: sum += probability * value; at an `edge` for the rows only that may see them. */
-CYG_INLINE void value_slots(enum cyg_kv_kind kind, const int rows, const int columns, const struct attention_tile *t, int from, int to, const int edge,
-                            int64_t d, int64_t n, vf sum[TILE_ROWS][8]) {
-    const char *values = t->blocks[from / CYG_KEY_BLOCK] + t->v_offset;
+/* Slots from..to, all of the block with these `values`, in value_columns: sum += probability * value; at an `edge` for the rows only that may see them. */
+CYG_INLINE void value_slots(enum cyg_kv_kind kind, const int rows, const int columns, const struct attention_tile *t, const char *values, int from, int to,
+                            const int edge, int64_t d, int64_t n, vf sum[TILE_ROWS][8]) {
     for (int j = from; j < to; j++) {
         vf v[8];
         for (int c = 0; c < columns; c++) v[c] = kv_get(kind, values, j % CYG_KEY_BLOCK * t->head_dim + d + c * VF, n);
@@ -112,10 +111,11 @@ CYG_INLINE void value_columns(enum cyg_kv_kind kind, const int rows, const int c
         for (int c = 0; c < columns; c++) sum[r][c] = vf_zero();
     for (int from = t->any_first, to; from < t->any_last; from = to) {
         to = within((from / CYG_KEY_BLOCK + 1) * CYG_KEY_BLOCK, from, t->any_last);
+        const char *values = t->blocks[from / CYG_KEY_BLOCK] + t->v_offset;
         const int shared = within(t->shared_first, from, to), edge = within(t->shared_last, shared, to);
-        value_slots(kind, rows, columns, t, from, shared, 1, d, n, sum);
-        value_slots(kind, rows, columns, t, shared, edge, 0, d, n, sum);
-        value_slots(kind, rows, columns, t, edge, to, 1, d, n, sum);
+        value_slots(kind, rows, columns, t, values, from, shared, 1, d, n, sum);
+        value_slots(kind, rows, columns, t, values, shared, edge, 0, d, n, sum);
+        value_slots(kind, rows, columns, t, values, edge, to, 1, d, n, sum);
     }
     for (int r = 0; r < rows; r++)
         for (int c = 0; c < columns; c++) vf_put(t->rows[r].part + d + c * VF, sum[r][c], n);
