@@ -1,12 +1,14 @@
 """Unigram of tokenizer.json: segmentation by hand, the lane against the stages, and the tokenizers library where it is installed."""
 
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cygnet.errors import TokenizerError
 from cygnet.tokenizers import Tokenizer
-from cygnet.tokenizers.unigram import Unigram
+from cygnet.tokenizers.unigram import Unigram, _score
 
 VOCAB = [("<unk>", 0.0), ("▁", -2.0), ("a", -1.0), ("▁a", -1.5), ("ab", -1.2), ("b", -3.0), ("é", -4.0), ("▁▁", -6.0), ("한", -2.5)]
 
@@ -113,3 +115,17 @@ def test_equals_the_tokenizers_library(conformance, unpacked, name):
         assert ours.decode(got.ids) == theirs.decode(expected.ids)
 
     check()
+
+
+def test_scores_are_read_as_the_library_reads_them():
+    reference = pytest.importorskip("tokenizers", minversion="0.15")  # a version: this folder has the same name
+    # Ways through a run of signs that differ by the last bit of a sum only.
+    scores = [-13.234677314758301, -9.114446640014648, -11.780439376831055, -12.0122928619384766, -10.345678901234567, -14.000000953674316]
+    vocab = [["<unk>", 0.0], *([sign, score] for sign, score in zip(["-", "--", "---", "----", "-----", "------"], scores, strict=True))]
+    document = {"version": "1.0", "added_tokens": [], "model": {"type": "Unigram", "unk_id": 0, "vocab": vocab}}
+    for rest in ("truncation", "padding", "normalizer", "pre_tokenizer", "post_processor", "decoder"):
+        document[rest] = None
+    text = json.dumps(document)
+    ours, theirs = Tokenizer.from_json(text), reference.Tokenizer.from_str(text)
+    assert all(ours.encode("-" * n).ids == theirs.encode("-" * n).ids for n in range(1, 200))
+    assert _score(-2.0122928619384766) == -20122928619384766 / 10.0**16

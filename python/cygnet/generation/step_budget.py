@@ -13,6 +13,9 @@ from cygnet.generation.tasks import NONE, Feed
 # One token alone over many keys waits for memory where a chunk's tokens share what is read: so many times as long a key.
 _LONELY = 3
 
+# What a step of a small model costs beside its multiply-adds, in prompt tokens: by itself, and for each answer whose token is chosen.
+_STEP, _ANSWER = 4, 0.4
+
 # Where the answers alone take a whole chunk's time, prompts still go on, by this part of a chunk.
 _LEAST = 8
 
@@ -36,7 +39,7 @@ def prompt_budget(engine: Engine, chunk: int, decoded: Ids[Feed], read: int) -> 
         From chunk / 8, and at least 1, to `chunk`.
     """
     token = engine.token_cost(read + chunk // 2, False)
-    taken = sum(_cost(engine, feed) for feed in decoded) / token
+    taken = _STEP + sum(_ANSWER + _cost(engine, feed) / token for feed in decoded)
     return max(chunk - round(taken + 0.5), -(-chunk // _LEAST)) if decoded else chunk
 
 
