@@ -60,5 +60,7 @@ def test_the_scheduler_reads_less_beside_answers():
     for handle in handles:
         handle.result()
     beside = [max(counts) for counts in engine.batches if len(counts) == 2 and max(counts) > 1]
-    assert beside[0] == 62 and 1 < max(beside[1:]) < 16
+    # The first step reads both prompts where both have come by then; an answer is decoded in all others.
+    later = beside[1:] if beside[0] == 62 else beside
+    assert len(later) > 5 and 1 < max(later) < 16
     scheduler.close()
