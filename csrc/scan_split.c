@@ -335,6 +335,11 @@ static size_t runs_into_pieces(cyg_splitter *s, size_t *ends, size_t capacity)
     return w.count;
 }
 
+static inline uint64_t piece_starts(cyg_splitter *s, size_t word)
+{
+    return s->rule.words == CYG_RULE_GPT2 ? cyg_starts_gpt2(s, word) : cyg_starts_cl100k(s, word);
+}
+
 /* Pieces from their starts. */
 static size_t starts_into_pieces(cyg_splitter *s, size_t *ends, size_t capacity)
 {
@@ -350,7 +355,7 @@ static size_t starts_into_pieces(cyg_splitter *s, size_t *ends, size_t capacity)
             break;
         }
         s->word++;
-        s->starts = s->rule.words == CYG_RULE_GPT2 ? cyg_starts_gpt2(s, s->word) : cyg_starts_cl100k(s, s->word);
+        s->starts = piece_starts(s, s->word);
     }
     return count;
 }
@@ -361,7 +366,7 @@ void cyg_split_begin(cyg_splitter *s, const cyg_split_rule *rule, const cyg_clas
     if (!length) return;
     if (goes_by_starts(s)) {
         s->limit = length;
-        s->starts = (s->rule.words == CYG_RULE_GPT2 ? cyg_starts_gpt2(s, 0) : cyg_starts_cl100k(s, 0)) & ~UINT64_C(1);
+        s->starts = piece_starts(s, 0) & ~UINT64_C(1);
     } else if (goes_by_runs(s)) {
         s->limit = length;
         s->starts = starts_of(s, 0);

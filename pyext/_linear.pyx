@@ -290,7 +290,7 @@ cdef void product_stage(const cyg_kernels *table, team *members, int thread, con
     """
     cdef cyg_product share
     cdef int64_t row_blocks = (m + SHARE_ROWS - 1) // SHARE_ROWS, block_rows, run = 1, part_shares = 0, index, first = 0, total = 0
-    cdef int i = -1
+    cdef int i
     cdef const Linear *part = NULL
     if m == 0:
         return
