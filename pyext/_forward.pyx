@@ -148,7 +148,7 @@ cdef class Runner:
         self.kv = CYG_KV_F16 if half else CYG_KV_F32
 
     def cancel(self):
-        """Stops the running pass, or the next one, within one layer; it raises Cancelled."""
+        """Stops the running pass within one layer; it raises Cancelled."""
         self.cancelled = 1
 
     def profile(self, bint on):
@@ -206,12 +206,12 @@ cdef class Runner:
             work.head_rows, work.head_count, work.logits = &head_rows[0], head_rows.shape[0], &logits[0, 0]
         for sequence, count in zip(sequences, counts):
             sequence.reserve(count)
+        self.cancelled = 0
         with Job(self.threads) as job:
             self._lay_out(&work, stack, sequences, counts, ropes, total)
             work.p.members = job.members
             stopped = job.run(_forward, &work, &self.cancelled)
         if stopped:
-            self.cancelled = 0
             raise Cancelled("the forward pass was stopped")
         if work.beyond:
             raise OutOfRange(BEYOND)
