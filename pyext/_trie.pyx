@@ -24,12 +24,15 @@ cdef class Trie:
         try:
             for i in range(count):
                 key = keys[i]
+                if isinstance(key, str):
+                    try:
+                        rows[i].bytes = PyUnicode_AsUTF8AndSize(key, &size)
+                        rows[i].size = size
+                    except UnicodeEncodeError:
+                        key = keys[i] = key.encode("utf-8", "surrogateescape")  # a file's bytes that are no UTF-8
                 if isinstance(key, bytes):
                     rows[i].bytes = <bytes> key
                     rows[i].size = len(<bytes> key)
-                else:
-                    rows[i].bytes = PyUnicode_AsUTF8AndSize(key, &size)
-                    rows[i].size = size
                 rows[i].value = values[i]
             with nogil:
                 failed = cyg_trie_build(&self.trie, rows, count)

@@ -34,6 +34,52 @@ def test_what_is_no_id(tokenizer, token_id):
         tokenizer.token_to_id(3)
 
 
+@pytest.mark.parametrize("token_id", [1.5, "1", None, [1]])
+def test_a_stream_takes_ids_alone(tokenizer, token_id):
+    with pytest.raises(OptionError, match="no token id"):
+        tokenizer.stream_decoder().push(token_id)
+    assert tokenizer.stream_decoder().push(2**70) == ""
+
+
+@pytest.mark.parametrize("value", [None, -1, 1.5, "3", [], True, float("nan")])
+def test_lengths_are_whole_numbers(tokenizer, value):
+    if value is not None:
+        with pytest.raises(OptionError, match="max_length"):
+            tokenizer.encode("a b", max_length=value)
+    with pytest.raises(OptionError, match="stride"):
+        tokenizer.encode_batch(["a b"], max_length=np.int64(2), stride=value)
+
+
+def test_huge_lengths(tokenizer):
+    assert tokenizer.encode("a b", max_length=2**62, stride=2**62).ids == tokenizer.encode("a b").ids
+    with pytest.raises(OptionError, match="stride"):
+        tokenizer.encode("a b a b a b", max_length=2, stride=2**62)
+
+
+@pytest.mark.parametrize("literal", [1, "ab", [1], [(1,)], [("a", "b")], [(0, float("inf"))], {"a": 1}])
+def test_what_are_no_spans(tokenizer, literal):
+    with pytest.raises(OptionError, match="literal"):
+        tokenizer.encode("abc", literal=literal)
+
+
+@pytest.mark.parametrize("parse_special", [None, 0, 1, "", "x", []])
+def test_switches_are_true_or_false(tokenizer, parse_special):
+    wanted = tokenizer.encode("a b", parse_special=bool(parse_special)).ids
+    assert tokenizer.encode("a b", parse_special=parse_special).ids == tokenizer.encode_batch(["a b"], parse_special=parse_special)[0].ids == wanted
+
+
+@pytest.mark.parametrize("encodings, rule", [(None, None), ([1], None), ("ab", None), (["a"], None), ([], 3), ([], "x")])
+def test_what_cannot_be_padded(tokenizer, encodings, rule):
+    with pytest.raises(OptionError, match="wanted"):
+        tokenizer.pad(encodings, rule)
+
+
+@pytest.mark.parametrize("batch", [None, 3, "12", b"1", [1], ["a"]])
+def test_what_is_no_batch_of_ids(tokenizer, batch):
+    with pytest.raises(OptionError, match="token id"):
+        tokenizer.decode_batch(batch)
+
+
 @pytest.mark.parametrize("text", [None, 3, b"a", ["a"]])
 def test_what_is_no_text(tokenizer, text):
     with pytest.raises(OptionError, match="a text"):

@@ -8,7 +8,7 @@ from typing import Any
 
 from cygnet.errors import TokenizerError
 from cygnet.tokenizers.added_tokens import AddedToken
-from cygnet.tokenizers.json_fields import Fields
+from cygnet.tokenizers.json_fields import MAX_ID, Fields
 from cygnet.tokenizers.postprocessors import Sequence, Special, TemplateProcessing
 from cygnet.tokenizers.settings import TOKEN_NAMES, read_object, read_settings
 
@@ -35,6 +35,7 @@ class FolderTokens:
     """
 
     def __init__(self, folder: Path, ids: dict[str, int], special: Iterable[str], names: dict[str, str]):
+        self.folder = folder
         self.ids = dict(ids)
         self.added = {token: AddedToken(token, ids[token], special=True) for token in special}
         self.settings = {**{name: token for name, token in names.items() if token in ids}, **read_settings(folder)}
@@ -57,7 +58,10 @@ class FolderTokens:
 
     def template(self, before: tuple[str, ...], between: tuple[str, ...], behind: tuple[str, ...], language: str | None = None) -> TemplateProcessing:
         """Named tokens around a text and between it and its pair; "language" stands for the mark of the source language."""
-        ids = {name: self.ids[token] for name, token in {**self.settings, "language": language}.items() if name in {*before, *between, *behind}}
+        wanted = {*before, *between, *behind}
+        ids = {name: self.ids[token] for name, token in {**self.settings, "language": language}.items() if name in wanted}
+        for name in sorted(wanted - ids.keys()):
+            raise TokenizerError(f"{self.folder}: {name} is not set, and no token of the vocabulary is spelled like the usual one; {ADVICE}")
 
         def marks(names: tuple[str, ...]) -> list[Special]:
             return [Special(tuple(ids[name] for name in names), 0)] if names else []
@@ -72,14 +76,21 @@ def declared(folder: Path) -> list[AddedToken]:
     simple = Fields(read_object(folder / "added_tokens.json"), str(folder / "added_tokens.json"))
     found = {token: AddedToken(token, simple.size(token)) for token in simple.value}
     config = Fields(read_object(folder / "tokenizer_config.json"), str(folder / "tokenizer_config.json"))
-    where = f"{config.where}.added_tokens_decoder"
-    for number, value in config.get("added_tokens_decoder", dict, {}).items():
-        token = Fields(value, f"{where}[{number!r}]")
-        if not number.isdecimal():
-            raise TokenizerError(f"{where}[{number!r}] is no id")
-        flags = {name: token.flag(name, False) for name in ("single_word", "lstrip", "rstrip", "normalized", "special")}
-        found[token.string("content")] = AddedToken(token.string("content"), int(number), **flags)
+    found |= {token.content: token for token in declared_by_id(config)}
     return list(found.values())
+
+
+def declared_by_id(config: Fields) -> list[AddedToken]:
+    """The tokens of added_tokens_decoder in a tokenizer_config.json."""
+    found = []
+    where = f"{config.where}: added_tokens_decoder"
+    for number, value in config.get("added_tokens_decoder", dict, {}).items():
+        token = Fields(value, f"{where}[{number[:40]!r}]")
+        if not (number.isascii() and number.isdecimal() and len(number) < 11 and int(number) <= MAX_ID):
+            raise TokenizerError(f"{token.where} is no id from 0 to {MAX_ID}")
+        flags = {name: token.flag(name, False) for name in ("single_word", "lstrip", "rstrip", "normalized", "special")}
+        found.append(AddedToken(token.string("content"), int(number), **flags))
+    return found
 
 
 def further(folder: Path) -> list[str]:

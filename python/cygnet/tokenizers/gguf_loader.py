@@ -13,7 +13,7 @@ from cygnet._core._charsmap import Charsmap
 from cygnet._core._merges import MergeSegmenter
 from cygnet._core._sentencepiece import Rewriter
 from cygnet._core._unigram import UnigramSegmenter
-from cygnet.errors import TokenizerError
+from cygnet.errors import FormatError, TokenizerError
 from cygnet.tokenizers.added_tokens import AddedToken
 from cygnet.tokenizers.gguf_split import WHOLE_LINES, known_names, split_of
 from cygnet.tokenizers.gguf_stages import BertWords, GgufBPE, GgufDecoder, LineBPE
@@ -44,8 +44,11 @@ def load(path: Path) -> Tokenizer:
     """
     from cygnet.formats.gguf import read_gguf
 
-    with read_gguf(path) as file:
-        return from_metadata(file.metadata, str(path))
+    try:
+        with read_gguf(path) as file:
+            return from_metadata(file.metadata, str(path))
+    except FormatError as error:
+        raise TokenizerError(str(error)) from None
 
 
 def from_metadata(metadata: Mapping[str, Any], where: str = "GGUF metadata") -> Tokenizer:
@@ -157,8 +160,10 @@ def bert_stages(vocab: GgufVocab) -> dict[str, Any]:
 
 
 def t5_stages(vocab: GgufVocab) -> dict[str, Any]:
-    charsmap = vocab.metadata.get("tokenizer.ggml.precompiled_charsmap")
-    data = b"" if charsmap is None else np.asarray(charsmap).astype(np.uint8).tobytes()
+    charsmap = vocab.array("precompiled_charsmap")
+    if charsmap is not None and charsmap.dtype.kind not in "iu":
+        raise TokenizerError(f"{vocab.where}: tokenizer.ggml.precompiled_charsmap must hold bytes")
+    data = b"" if charsmap is None else charsmap.astype(np.uint8).tobytes()
     prefix = add_space_prefix(vocab, True)
     squeeze = vocab.get("remove_extra_whitespaces", bool, False)
     rewriter = Rewriter(

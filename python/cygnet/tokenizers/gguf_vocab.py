@@ -84,8 +84,6 @@ class GgufVocab:
         self.types = self._numbers("token_type", np.int32, NORMAL)
         self.types[(self.types < UNDEFINED) | (self.types > BYTE)] = UNDEFINED
         self.scores = self._numbers("scores", np.float32, 0.0)
-        if not np.isfinite(self.scores).all():
-            raise TokenizerError(f"{where}: tokenizer.ggml.scores holds a number that is not finite")
         self.special_ids = self._read_special_ids()
         self.end_of_generation = self._correct_types()
 
@@ -110,22 +108,37 @@ class GgufVocab:
         tokens = self.metadata.get("tokenizer.ggml.tokens")
         if not isinstance(tokens, list) or not tokens or not set(map(type, tokens)) <= {str}:
             raise TokenizerError(f"{self.where}: tokenizer.ggml.tokens must be a list of strings")
+        # What is no UTF-8 in a file is read as lone surrogates, of which merges know nothing.
+        errors = "strict" if self.kind in ("gpt2", "gemma4") else "surrogateescape"
+        try:
+            "".join(tokens).encode("utf-8", errors)
+        except UnicodeEncodeError:
+            broken = next(i for i, token in enumerate(tokens) if any("\ud800" <= c <= "\udfff" for c in token))
+            raise TokenizerError(f"{self.where}: tokenizer.ggml.tokens[{broken}] is not valid UTF-8") from None
         if "" in tokens:
             tokens = [token or f"[EMPTY_{i}]" for i, token in enumerate(tokens)]
         return tokens
 
-    def _numbers(self, name: str, dtype: type, default: float) -> np.ndarray:
+    def array(self, name: str) -> np.ndarray | None:
+        """The numbers of tokenizer.ggml.<name>, or None where it is not there."""
         found = self.metadata.get(f"tokenizer.ggml.{name}")
-        count = len(self.tokens)
-        if found is None:
+        if found is None or isinstance(found, np.ndarray):
+            return found
+        if not isinstance(found, list) or not all(isinstance(value, (int, float, np.number)) for value in found):
+            raise TokenizerError(f"{self.where}: tokenizer.ggml.{name} must be a list of numbers")
+        return np.array(found, np.float64)
+
+    def _numbers(self, name: str, dtype: type, default: float) -> np.ndarray:
+        values, count = self.array(name), len(self.tokens)
+        if values is None:
             return np.full(count, default, dtype)
-        try:
-            values = np.array(found)
-        except ValueError:
-            values = np.empty(0)
         if values.ndim != 1 or values.dtype.kind not in "iuf" or len(values) < count:
             raise TokenizerError(f"{self.where}: tokenizer.ggml.{name} must hold a number for each of the {count} tokens")
-        return values[:count].astype(dtype)
+        with np.errstate(all="ignore"):
+            converted = values[:count].astype(dtype)
+        if not np.isfinite(values[:count]).all() or not np.isfinite(converted).all():
+            raise TokenizerError(f"{self.where}: tokenizer.ggml.{name} holds a number that is not finite")
+        return converted
 
     def _read_special_ids(self) -> dict[str, int]:
         out = dict(DEFAULT_IDS[self.kind])

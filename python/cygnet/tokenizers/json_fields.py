@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import regex
@@ -78,6 +80,15 @@ class Fields:
         if "String" in found:
             return inner.string("String")
         return compile_pattern(inner.string("Regex"), f"{inner.where}.Regex")
+
+
+@contextmanager
+def values_of(where: str) -> Iterator[None]:
+    """Turns what a number beyond all bounds or a lone surrogate raises, deep in a stage that is built from them, into a TokenizerError."""
+    try:
+        yield
+    except (OverflowError, UnicodeError) as error:
+        raise TokenizerError(f"{where} holds a number or a text that no tokenizer can have: {error}") from None
 
 
 def read_vocab(value: Any, where: str) -> dict[str, int]:

@@ -14,7 +14,7 @@ from cygnet.files import read_bytes
 from cygnet.tokenizers import json_stages
 from cygnet.tokenizers.added_tokens import AddedToken, id_for_new_token
 from cygnet.tokenizers.components import Model, Normalizer
-from cygnet.tokenizers.json_fields import Fields
+from cygnet.tokenizers.json_fields import Fields, values_of
 from cygnet.tokenizers.tokenizer import Tokenizer
 from cygnet.tokenizers.truncation import STRATEGIES, Padding, Truncation
 
@@ -53,10 +53,8 @@ def tokenizer_from_document(document: Any, where: str = "tokenizer.json") -> Tok
     TokenizerError
         Where the document is damaged or names something unknown.
     """
-    try:
+    with values_of(where):
         return _from_fields(Fields(document, where))
-    except (OverflowError, UnicodeError) as error:
-        raise TokenizerError(f"{where} holds a number or a text that no tokenizer can have: {error}") from None
 
 
 def _from_fields(fields: Fields) -> Tokenizer:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cygnet.errors import TokenizerError
 from cygnet.files import read_bytes
+from cygnet.tokenizers.json_fields import values_of
 from cygnet.tokenizers.tokenizer import Tokenizer
 
 # In a folder, the first of these that is there; then any file with one of the endings.
@@ -29,13 +30,15 @@ def load_file(path: Path) -> Tokenizer:
 
             name = class_of(folder)
             if name is not None:
-                return load(folder, name)
+                with values_of(str(path)):
+                    return load(folder, name)
     try:
         head = read_bytes(path, TokenizerError, 4096)
     except FileNotFoundError:
         raise TokenizerError(f"{path} cannot be read: there is no such file") from None
     module, function = choose(path, head)
-    return getattr(import_module(f"cygnet.tokenizers.{module}"), function)(path)
+    with values_of(str(path)):
+        return getattr(import_module(f"cygnet.tokenizers.{module}"), function)(path)
 
 
 def tokenizer_file(folder: Path) -> Path:

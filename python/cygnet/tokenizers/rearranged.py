@@ -23,6 +23,7 @@ FAIRSEQ = ("<s>", "<pad>", "</s>", "<unk>")
 CAMEMBERT = ("<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED")
 NAMES = {"bos_token": "<s>", "eos_token": "</s>", "cls_token": "<s>", "sep_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>"}
 NAMES["mask_token"] = "<mask>"
+MOST_MARKS = 10_000
 PEGASUS_NAMES = {"eos_token": "</s>", "pad_token": "<pad>", "unk_token": "<unk>", "mask_token": "<mask_2>"}
 
 
@@ -62,6 +63,8 @@ def pegasus(folder: Path) -> Layout:
     """Pegasus' layout: `offset` tokens more than pieces, most of them from its training only."""
     path = folder / "tokenizer_config.json"
     offset = Fields(read_object(path), str(path)).size("offset", 103)
+    if offset > MOST_MARKS:
+        raise TokenizerError(f"{path}.offset is {offset}; more than {MOST_MARKS} tokens before the pieces are in no Pegasus vocabulary")
     start = ("<pad>", "</s>", "<mask_1>", "<mask_2>", *(f"<unk_{i}>" for i in range(2, offset))) if offset else ()
     if offset == 1:
         raise TokenizerError(f"{path}.offset is 1; {ADVICE}")

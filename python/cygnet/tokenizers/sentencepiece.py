@@ -116,10 +116,11 @@ def unigram_segmenter(model: proto.ModelProto, unknown: int, byte_ids: list[int]
     scores = list(model.scores)
     normal = [np.float32(scores[i]) for i in model.of_type(proto.NORMAL)] or [np.float32(0)]
     best, worst = max(normal), min(normal)
-    for i in model.of_type(proto.USER_DEFINED):
-        scores[i] = float(np.float32(len(model.pieces[i].encode())) * best) - USER_DEFINED_MARGIN
+    with np.errstate(over="ignore"):  # scores near the largest number
+        for i in model.of_type(proto.USER_DEFINED):
+            scores[i] = float(np.float32(len(model.pieces[i].encode())) * best) - USER_DEFINED_MARGIN
+        floor = float(worst - np.float32(UNKNOWN_PENALTY))
     ids = model.of_type(proto.NORMAL, proto.USER_DEFINED)
-    floor = float(worst - np.float32(UNKNOWN_PENALTY))
     return UnigramSegmenter([model.pieces[i] for i in ids], ids, scores, floor, True, unknown, byte_ids)
 
 

@@ -29,7 +29,7 @@ class StreamDecoder:
 
     def push(self, token_id: int) -> str:
         """The text that this id completes; often empty."""
-        token = self._tokenizer.id_to_token(int(token_id))
+        token = self._tokenizer.id_to_token(token_id)
         if token is None:
             return ""
         if token in self._hidden:

@@ -16,6 +16,7 @@ from cygnet.tokenizers import decoders
 from cygnet.tokenizers.added_tokens import AddedToken
 from cygnet.tokenizers.bpe import BPE
 from cygnet.tokenizers.byte_alphabet import to_chars
+from cygnet.tokenizers.folder_tokens import declared_by_id
 from cygnet.tokenizers.json_fields import Fields
 from cygnet.tokenizers.patterns import compile_pattern
 from cygnet.tokenizers.pretokenizers import GPT2_PATTERN, ByteLevel, Sequence, Split
@@ -48,8 +49,7 @@ def load(path: Path) -> Tokenizer:
     pattern = config.string("pat_str", pattern)
     if pattern is None:
         raise TokenizerError(f'{path}: {len(ranks)} ranks are of no published vocabulary; give the split rule as "pat_str" in {config.where}')
-    for token_id, token in config.get("added_tokens_decoder", dict, {}).items():
-        special[Fields(token, f"{config.where}: added_tokens_decoder.{token_id}").string("content")] = int(token_id)
+    special = {**special, **{token.content: token.id for token in declared_by_id(config)}}
     split = Split(compile_pattern(pattern, f"{config.where}: pat_str"), "Isolated", source=pattern)
     return Tokenizer(
         BPE({to_chars(token): rank for token, rank in ranks.items()}, merges_of_ranks(ranks), ignore_merges=True, where=str(path)),

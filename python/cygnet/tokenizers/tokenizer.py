@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from functools import cache, cached_property
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 from cygnet._core._decode import DecodeTable
 from cygnet.errors import CopyError, OptionError
 from cygnet.tokenizers.added_tokens import AddedToken, AddedVocabulary
+from cygnet.tokenizers.arguments import as_ids, as_pair, as_spans, check_encodings, check_texts
 from cygnet.tokenizers.components import Decoder, Model, Normalizer, PostProcessor, PreTokenizer
 from cygnet.tokenizers.decode_table import decode_table
 from cygnet.tokenizers.encoding import Encoding, Part
-from cygnet.tokenizers.pipeline import Pipeline
+from cygnet.tokenizers.pipeline import Pipeline, well_formed
 from cygnet.tokenizers.postprocessors import Plain, ended_by
 from cygnet.tokenizers.streaming import StreamDecoder
 from cygnet.tokenizers.truncation import Padding, Truncation, pad_batch, truncate
@@ -186,7 +186,8 @@ class Tokenizer:
         OptionError
             Where max_length leaves no room, stride is not less than that room, or the strategy names a text that is too short.
         """
-        _check_texts(text, pair)
+        check_texts(text, pair)
+        parse_special, literal = bool(parse_special), literal and as_spans(literal)
         parts = [self.pipeline.aligned(text, parse_special, literal) if literal else self.pipeline.ids(text, parse_special)]
         if pair is not None:
             parts.append(self.pipeline.ids(pair, parse_special))
@@ -216,7 +217,8 @@ class Tokenizer:
         """
         if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
             raise OptionError(f"a list of texts is wanted, not {texts!r:.80}; encode() takes one text")
-        pairs = [(t, None) if isinstance(t, str) else _as_pair(t) for t in texts]
+        parse_special = bool(parse_special)
+        pairs = [(t, None) if isinstance(t, str) else as_pair(t) for t in texts]
         ready = iter(self.pipeline.ids_of_many([t for pair in pairs for t in pair if t is not None], parse_special, threads))
         rule = self._rule(max_length, truncation, stride, return_overflow)
         encodings = [self._assemble([next(ready) for t in pair if t is not None], (*pair, parse_special), add_special_tokens, rule) for pair in pairs]
@@ -244,7 +246,7 @@ class Tokenizer:
     def pad(self, encodings: Sequence[Encoding], padding: Padding | None = None) -> list[Encoding]:
         """Encodings of equal length, by the given rule or the tokenizer's own (default: to the longest, on the right)."""
         rule = padding or self.padding or Padding(pad_id=self.pad_id or 0, pad_token=self.settings.get("pad_token") or "[PAD]")
-        return pad_batch(list(encodings), rule)
+        return pad_batch(check_encodings(encodings, rule), rule)
 
     def count(self, text: str, *, add_special_tokens: bool = False, parse_special: bool = True) -> int:
         """How many ids encode() gives for the text."""
@@ -268,7 +270,8 @@ class Tokenizer:
         """
         from cygnet.tokenizers.explain import explain, lines
 
-        return "\n".join(lines(explain(self, text)))
+        check_texts(text)
+        return "\n".join(lines(explain(self, well_formed(text))))
 
     # Decoding
 
@@ -289,12 +292,12 @@ class Tokenizer:
         """
         table = self._decode_table
         if table is None:
-            text = self.decoder.decode(self._tokens_of(_as_ids(ids), skip_special_tokens))
+            text = self.decoder.decode(self._tokens_of(as_ids(ids), skip_special_tokens))
         else:
             try:
-                text = table.decode(ids if type(ids) is list else _as_ids(ids), skip_special_tokens)
+                text = table.decode(ids if type(ids) is list else as_ids(ids), skip_special_tokens)
             except TypeError:
-                text = table.decode(_as_ids(ids), skip_special_tokens)
+                text = table.decode(as_ids(ids), skip_special_tokens)
         if clean_up is None:
             clean_up = bool(self.settings.get("clean_up_tokenization_spaces"))
         if clean_up:
@@ -309,6 +312,8 @@ class Tokenizer:
 
     def decode_batch(self, batch: Iterable[Iterable[int]], skip_special_tokens: bool = True, clean_up: bool | None = None) -> list[str]:
         """decode() of every list of ids."""
+        if isinstance(batch, (str, bytes)) or not isinstance(batch, Iterable):
+            raise OptionError(f"a list of lists of token ids is wanted, not {batch!r:.80}")
         return [self.decode(ids, skip_special_tokens, clean_up) for ids in batch]
 
     def stream_decoder(self, skip_special_tokens: bool = True) -> StreamDecoder:
@@ -333,7 +338,7 @@ class Tokenizer:
     def id_to_token(self, token_id: int) -> str | None:
         """How the vocabulary spells a token; None outside of it. `decode` gives the text that it stands for."""
         if type(token_id) is not int:
-            [token_id] = _as_ids([token_id])
+            [token_id] = as_ids([token_id])
         added = self.added.by_id.get(token_id)
         return self.model.id_to_token(token_id) if added is None else added
 
@@ -388,31 +393,6 @@ class Tokenizer:
 
     def __repr__(self) -> str:
         return f"Tokenizer({type(self.model).__name__}, {self.vocab_size} ids)"
-
-
-def _check_texts(*texts: Any) -> None:
-    """Raises OptionError for what is neither text nor None, and for a first text that is None."""
-    for place, text in enumerate(texts):
-        if not isinstance(text, str) and (text is not None or place == 0):
-            raise OptionError(f"a text is wanted, not {text!r:.80}")
-
-
-def _as_pair(pair: Any) -> tuple[str, str | None]:
-    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-        raise OptionError(f"a text or a pair of texts is wanted, not {pair!r:.80}")
-    _check_texts(*pair)
-    return pair[0], pair[1]
-
-
-def _as_ids(ids: Any) -> list[int]:
-    """Token ids as Python ints; OptionError names what is none."""
-    if isinstance(ids, (str, bytes, Integral)) or not isinstance(ids, Iterable):
-        raise OptionError(f"a list of token ids is wanted, not {ids!r:.80}")
-    items = list(ids)
-    wrong = [i for i in items if not isinstance(i, Integral) or isinstance(i, bool) or not 0 <= i < 2**63]
-    if wrong:
-        raise OptionError(f"{wrong[0]!r:.80} is no token id: ids are whole numbers of at least 0")
-    return [int(i) for i in items]
 
 
 def _made_again(maker: str, source: Any, settings: dict, truncation: Truncation | None, padding: Padding | None, end: int | None) -> Tokenizer:

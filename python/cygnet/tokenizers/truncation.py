@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Integral
 
 from cygnet.errors import OptionError
 from cygnet.tokenizers.encoding import Encoding, Part
@@ -34,7 +35,11 @@ class Truncation:
 
     def __post_init__(self):
         if self.strategy not in STRATEGIES:
-            raise OptionError(f"truncation is {self.strategy!r}; it must be one of {', '.join(STRATEGIES)}")
+            raise OptionError(f"truncation is {self.strategy!r:.80}; it must be one of {', '.join(STRATEGIES)}")
+        for name in ("max_length", "stride"):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or isinstance(value, bool):
+                raise OptionError(f"{name} must be a whole number, not {value!r:.80}")
         if self.max_length < 0 or self.stride < 0:
             raise OptionError(f"max_length ({self.max_length}) and stride ({self.stride}) must not be negative")
 

@@ -1,0 +1,55 @@
+"""What encode, decode and pad are given, checked: OptionError says what is of no use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Any
+
+from cygnet.errors import OptionError
+from cygnet.tokenizers.encoding import Encoding
+from cygnet.tokenizers.truncation import Padding
+
+
+def check_texts(*texts: Any) -> None:
+    """Raises OptionError for what is neither text nor None, and for a first text that is None."""
+    for place, text in enumerate(texts):
+        if not isinstance(text, str) and (text is not None or place == 0):
+            raise OptionError(f"a text is wanted, not {text!r:.80}")
+
+
+def as_pair(pair: Any) -> tuple[str, str | None]:
+    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+        raise OptionError(f"a text or a pair of texts is wanted, not {pair!r:.80}")
+    check_texts(*pair)
+    return pair[0], pair[1]
+
+
+def as_ids(ids: Any) -> list[int]:
+    """Token ids as Python ints; OptionError names what is none."""
+    if isinstance(ids, (str, bytes, Integral)) or not isinstance(ids, Iterable):
+        raise OptionError(f"a list of token ids is wanted, not {ids!r:.80}")
+    items = list(ids)
+    wrong = [i for i in items if not isinstance(i, Integral) or isinstance(i, bool) or not 0 <= i < 2**63]
+    if wrong:
+        raise OptionError(f"{wrong[0]!r:.80} is no token id: ids are whole numbers of at least 0")
+    return [int(i) for i in items]
+
+
+def as_spans(spans: Any) -> list[tuple[int, int]]:
+    """Ranges of a text as pairs of ints."""
+    try:
+        return [(int(start), int(end)) for start, end in spans]
+    except (TypeError, ValueError, OverflowError):
+        raise OptionError(f"literal must be a list of (start, end), not {spans!r:.80}") from None
+
+
+def check_encodings(encodings: Any, rule: Any) -> list[Encoding]:
+    """The encodings as a list, to be padded by the rule."""
+    if not isinstance(rule, Padding):
+        raise OptionError(f"a Padding is wanted, not {rule!r:.80}")
+    if isinstance(encodings, Iterable):
+        encodings = list(encodings)
+        if all(isinstance(encoding, Encoding) for encoding in encodings):
+            return encodings
+    raise OptionError(f"a list of encodings is wanted, not {encodings!r:.80}")
