@@ -196,6 +196,10 @@ class LlamaCppPeer:
         self.size = llama_cpp.llama_vocab_n_tokens(self.vocab)
         self.ours = Tokenizer.from_file(path)
 
+    def close(self):
+        """Frees the model: the library has room for a few dozen."""
+        self.lib.llama_model_free(self.model)
+
     def marks(self):
         return list(self.ours.added.by_content)[:200]
 
@@ -212,7 +216,7 @@ class LlamaCppPeer:
 
     def decode(self, ids, show_special):
         tokens = (self.lib.llama_token * max(1, len(ids)))(*ids)
-        room = 4096 + 512 * len(ids)
+        room = 4096 + 8192 * len(ids)
         text = ctypes.create_string_buffer(room)
         size = self.lib.llama_detokenize(self.vocab, tokens, len(ids), text, room, False, show_special)
         assert size >= 0

@@ -1,4 +1,4 @@
-"""Tokenizers from the vocabulary in GGUF metadata, of the kinds gpt2, llama, bert, t5 and gemma4, as llama.cpp reads them."""
+"""Tokenizers from the vocabulary in GGUF metadata, of the kinds gpt2, llama, bert, t5, gemma4 and whitespace, as llama.cpp reads them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from cygnet._core._unigram import UnigramSegmenter
 from cygnet.errors import FormatError, TokenizerError
 from cygnet.tokenizers.added_tokens import AddedToken
 from cygnet.tokenizers.gguf_split import WHOLE_LINES, known_names, split_of
-from cygnet.tokenizers.gguf_stages import BertWords, GgufBPE, GgufDecoder, LineBPE
+from cygnet.tokenizers.gguf_stages import BertWords, GgufBPE, GgufDecoder, LineBPE, Words
 from cygnet.tokenizers.gguf_vocab import CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, GgufVocab
 from cygnet.tokenizers.normalizers import Replace
 from cygnet.tokenizers.postprocessors import BertProcessing, Sequence, Special, TemplateProcessing
+from cygnet.tokenizers.pretokenizers import Sequence as PreTokenizers
 from cygnet.tokenizers.sentencepiece import UNKNOWN_PENALTY, SentencePieceModel, SentencePieceNormalizer
 from cygnet.tokenizers.tokenizer import Tokenizer
 from cygnet.tokenizers.wordpiece import NO_LIMIT, WordPiece
@@ -62,7 +63,9 @@ def from_metadata(metadata: Mapping[str, Any], where: str = "GGUF metadata") -> 
         The file, for error messages.
     """
     vocab = GgufVocab(metadata, where)
-    stages = {"gpt2": bpe_stages, "gemma4": bpe_stages, "llama": llama_stages, "bert": bert_stages, "t5": t5_stages}[vocab.kind](vocab)
+    stages = {"gpt2": bpe_stages, "whitespace": whitespace_stages, "gemma4": bpe_stages, "llama": llama_stages, "bert": bert_stages, "t5": t5_stages}[
+        vocab.kind
+    ](vocab)
     return Tokenizer(added_tokens=added_tokens(vocab), settings=settings(vocab), **stages)
 
 
@@ -94,11 +97,11 @@ def added_tokens(vocab: GgufVocab) -> list[AddedToken]:
     return [AddedToken(t, i, lstrip=t in left, rstrip=t in right, special=i in special, ascii_spaces=True) for i, t in tokens]
 
 
-def template(vocab: GgufVocab, add_bos: bool, add_eos: bool) -> TemplateProcessing:
+def template(vocab: GgufVocab, add_bos: bool, add_eos: bool, always_bos: bool = False) -> TemplateProcessing:
     """BOS and EOS around the text, as the file says or else as given."""
     marks: dict[str, list] = {"bos": [], "eos": []}
     for name, default in (("bos", add_bos), ("eos", add_eos)):
-        if vocab.get(f"add_{name}_token", bool, default):
+        if vocab.get(f"add_{name}_token", bool, default) or (name == "bos" and always_bos):
             if name not in vocab.special_ids:
                 raise TokenizerError(f"{vocab.where}: tokenizer.ggml.add_{name}_token is on, but {name}_token_id is not set")
             marks[name] = [Special((vocab.special_ids[name],), 0)]
@@ -113,16 +116,25 @@ def bpe_stages(vocab: GgufVocab) -> dict[str, Any]:
     split = split_of(name)
     if split is None:
         raise TokenizerError(f"{vocab.where}: unknown pre-tokenizer tokenizer.ggml.pre {name[:40]!r}; known are {', '.join(known_names())}")
-    merges = vocab.get("merges", list)
+    merges = vocab.get("merges", list, [] if name == "kimi-k2" else None)
     kind = LineBPE if name in WHOLE_LINES else GgufBPE
     model = kind(vocab.ids, merges, ignore_merges=split.ignore_merges, byte_fallback=not split.byte_level, where=f"{vocab.where}: tokenizer.ggml")
     return {
         "model": model,
         "normalizer": Replace(regex.compile(" "), "▁") if split.escape_spaces else None,
         "pre_tokenizer": split.pre_tokenizer(),
-        "post_processor": template(vocab, split.add_bos or name in WHOLE_LINES, False),
-        "decoder": GgufDecoder(vocab.ids, vocab.types, split.byte_level, split.escape_spaces, add_space_prefix(vocab, False), split.clean_spaces),
+        "post_processor": template(vocab, split.add_bos, False, always_bos=name in WHOLE_LINES),
+        "decoder": GgufDecoder(
+            vocab.ids, vocab.types, not split.escape_spaces, split.escape_spaces, add_space_prefix(vocab, False), split.clean_spaces
+        ),
     }
+
+
+def whitespace_stages(vocab: GgufVocab) -> dict[str, Any]:
+    """BPE of what stands between white space; in lower case where the file does not say otherwise."""
+    stages = bpe_stages(vocab)
+    words = Words(vocab.get("normalizer.lowercase", bool, vocab.pre != "whitespace"))
+    return {**stages, "pre_tokenizer": PreTokenizers([words, stages["pre_tokenizer"]])}
 
 
 def add_space_prefix(vocab: GgufVocab, default: bool) -> bool:

@@ -13,11 +13,14 @@ from cygnet.tokenizers.pretokenizers import GPT2_PATTERN, ByteLevel, Sequence, S
 from cygnet.tokenizers.split_rules import CJK_PATTERN, DEEPSEEK_PATTERN, LLAMA3_PATTERN, QWEN2_PATTERN
 
 CONTRACTION = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+# Behind a word, where only the letters of ASCII are taken.
+ASCII_CONTRACTION = "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
 LEAD = r"[^\r\n\p{L}\p{N}]?"
 LINES_AND_SPACES = r"\s*[\r\n]+|\s+(?!\S)|\s+"
 NOT_LOWER, NOT_UPPER = r"(?:(?=\p{L})[^a-z])", r"(?:(?=\p{L})[^A-Z])"
 MARKED_NOT_LOWER, MARKED_NOT_UPPER = r"(?:(?=[\p{L}\p{M}])[^a-z])", r"(?:(?=[\p{L}\p{M}])[^A-Z])"
-UPPER, LOWER = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+# llama.cpp knows letters by no finer class where an expression asks for one.
+LETTER = r"[\p{L}\p{M}]"
 PHRASE = r" ?[^(\s|.,!?\u2026\u3002\uFF0C\u3001\u0964\u06D4\u060C)]+"
 LINE_RUNS = r"[^\n]+|[\n]+"
 # White space outside ASCII is never taken for the signs of a range it lies in.
@@ -29,7 +32,7 @@ def cased(upper: str, lower: str, tail: str = "") -> str:
     return f"{LEAD}{upper}*{lower}+{tail}|{LEAD}{upper}+{lower}*{tail}"
 
 
-GPT4O = "|".join((cased(NOT_LOWER, NOT_UPPER, f"{CONTRACTION}?"), r"\p{N}{1,3}", r" ?[^\s\p{L}\p{N}]+[\r\n/]*", LINES_AND_SPACES))
+GPT4O = "|".join((cased(NOT_LOWER, NOT_UPPER, f"{ASCII_CONTRACTION}?"), r"\p{N}{1,3}", r" ?[^\s\p{L}\p{N}]+[\r\n/]*", LINES_AND_SPACES))
 DEEPSEEK_LETTERS = (
     r"\s?[A-Za-z\u00B5\u00C0-\u00D6\u00D8-\u00F6\u00F8-\u01BA\u01BC-\u01BF\u01C4-\u0293\u0295-\u02AF\u0370-\u0373\u0376\u0377\u037B-\u037D\u037F"
     r"\u0386\u0388-\u038A\u038C\u038E-\u03A1\u03A3-\u03F5\u03F7-\u0481\u048A-\u052F\u0531-\u0556\u10A0-\u10C5\u13A0-\u13F5\u13F8-\u13FD"
@@ -40,11 +43,14 @@ DEEPSEEK_LETTERS = (
     r"\uA78B-\uA78E\uAB70-\uABBF\uFB00-\uFB06\uFB13-\uFB17\uFF21-\uFF3A\uFF41-\uFF5A\U00010400-\U0001044F\U000104B0-\U000104D3"
     r"\U000104D8-\U000104FB\U00010C80-\U00010CB2\U00010CC0-\U00010CF2\U000118A0-\U000118DF\U0001E900-\U0001E943]+"
 )
+# Digits in threes from the right; what stands before the first group is cut off only behind it.
+DIGITS_FROM_THE_RIGHT = r"\P{N}*\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))"
+# The range that ends at U+FAFF begins at U+8C48 in llama.cpp, the normalised form of U+F900.
 EAST_ASIAN = (
-    r"[\u4E00-\u9FFF\u3400-\u4DBF\uF900-\uFAFF\u3040-\u309F\u30A0-\u30FF\uFF65-\uFF9F\u2F00-\u2FDF\u0E40-\u0E7F\u0E80-\u0EFF\u1780-\u17FF"
+    r"[\u4E00-\u9FFF\u3400-\u4DBF\u8C48-\uFAFF\u3040-\u309F\u30A0-\u30FF\uFF65-\uFF9F\u2F00-\u2FDF\u0E40-\u0E7F\u0E80-\u0EFF\u1780-\u17FF"
     r"\u1000-\u109F\uAA60-\uAA7F\uA9E0-\uA9FF\uAC00-\uD7AF\u1100-\u11FF]+"
 )
-HAN_FREE_UPPER, HAN_FREE_LOWER = UPPER[:-1] + r"&&[^\p{Han}]]", LOWER[:-1] + r"&&[^\p{Han}]]"
+HAN = r"[\u3400-\u4DBF\u4E00-\u9FFF\uF900-\uFAFF\U00020000-\U0002A6DF\U0002A700-\U0002EBEF\U0002F800-\U0002FA1F]"
 
 
 @dataclass(frozen=True)
@@ -120,7 +126,7 @@ _name(
     "youtu",
     r"[\uAC00-\uD7A3\u3131-\u318E]+|[\uFF01\u2026\u201C\u201D\u2018\u2019\u2014\uFF1A\uFF1B\uFF0C\u3001-\u303F\uFE30-\uFE4F]+|[\u3105-\u312F]+|"
     + CJK_PATTERN,
-    "|".join((cased(UPPER, LOWER, f"{CONTRACTION}?"), r"\p{N}", r" ?[^\s\p{L}\p{N}]+[\r\n/]*", LINES_AND_SPACES)),
+    "|".join((f"{LEAD}{LETTER}+{ASCII_CONTRACTION}?", r"\p{N}", r" ?[^\s\p{L}\p{N}]+[\r\n/]*", LINES_AND_SPACES)),
     ignore_merges=True, clean_spaces=False,
 )  # fmt: skip
 _name("falcon", r"[\p{P}\$\+<=>\^~\|`]+", GPT2_PATTERN, "[0-9][0-9][0-9]")
@@ -129,8 +135,8 @@ _name("command-r smollm", r"\p{N}", GPT2_PATTERN, clean_spaces=False)
 _name("gpt-2 phi-2 jina-es jina-de gigachat jina-v2-es jina-v2-de a.x-4.0 mellum modern-bert jina-v1-en jina-v2-code roberta-bpe", GPT2_PATTERN)
 _name("mpt olmo jais exaone4", GPT2_PATTERN)
 _name("trillion granite-docling", GPT2_PATTERN, clean_spaces=False)
-_name("stablelm2", QWEN2_PATTERN)
-_name("qwen2 deepseek-r1-qwen kormo f2llmv2 megrez hunyuan solar-open grok-2", QWEN2_PATTERN, clean_spaces=False)
+_name("stablelm2 megrez", QWEN2_PATTERN)
+_name("qwen2 deepseek-r1-qwen kormo f2llmv2 hunyuan solar-open grok-2", QWEN2_PATTERN, clean_spaces=False)
 _name("qwen35", QWEN2_PATTERN.replace(r"?\p{L}+", r"?[\p{L}\p{M}]+").replace(r"[^\s\p{L}\p{N}]", r"[^\s\p{L}\p{M}\p{N}]"), clean_spaces=False)
 _name("ufakzeka", QWEN2_PATTERN.removeprefix(CONTRACTION + "|"), clean_spaces=False)
 _name("seed-coder", QWEN2_PATTERN.replace(r" ?[^\s\p{L}\p{N}]+[\r\n]*", r" ?[^\s\p{L}\p{N}\r\n]+"), clean_spaces=False)
@@ -160,21 +166,21 @@ _name(
 )  # fmt: skip
 _name(
     "tiny_aya cohere2moe",
-    r"\d{1,3}(?=(?:\d{3})*\b)",
-    "|".join((cased(UPPER, LOWER, f"{CONTRACTION}?"), r"\p{N}{1,3}", r" ?[^\s\p{L}\p{N}]+[\r\n/]*", LINES_AND_SPACES)),
+    DIGITS_FROM_THE_RIGHT,
+    "|".join((f"{LEAD}{LETTER}+{ASCII_CONTRACTION}?", r"\p{N}{1,3}", r" ?[^\s\p{L}\p{N}]+[\r\n/]*", LINES_AND_SPACES)),
     clean_spaces=False,
 )
-_name("superbpe", r"\p{N}+", r"(?=(\d{3})+(?!\d))", clean_spaces=False)
+_name("superbpe", r"\p{N}+", r"(?=([0-9]{3})+(?![0-9]))", clean_spaces=False)
 _name(
     "kimi-k2",
-    r"\p{Han}+|"
-    + "|".join((cased(HAN_FREE_UPPER, HAN_FREE_LOWER, f"{CONTRACTION}?"), r"\p{N}{1,3}", r" ?[^\s\p{L}\p{N}]+[\r\n]*", LINES_AND_SPACES)),
+    "|".join((f"{HAN}+", rf"{LEAD}(?:(?!{HAN})\p{{L}})+{ASCII_CONTRACTION}?", r"\p{N}{1,3}", r" ?[^\s\p{L}\p{N}]+[\r\n]*", LINES_AND_SPACES)),
     clean_spaces=False,
 )
-_name("afmoe", r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))", EAST_ASIAN, DEEPSEEK_PATTERN, clean_spaces=False)
+_name("afmoe", DIGITS_FROM_THE_RIGHT, EAST_ASIAN, DEEPSEEK_PATTERN, clean_spaces=False)
 _name("gemma4 granite-embed-multi-311m", LINE_RUNS, byte_level=False, escape_spaces=True)
+_name("whitespace", r"\S+", byte_level=False)
 _name("sarvam-moe", LINE_RUNS, byte_level=False, escape_spaces=True, clean_spaces=False)
-# Names whose vocabularies have tokens for whole runs of line feeds.
+# Names whose vocabularies have tokens for whole runs of line feeds; BOS is put before their texts whatever the file says.
 WHOLE_LINES = frozenset({"gemma4", "granite-embed-multi-311m"})
 
 

@@ -14,8 +14,10 @@ from cygnet.tokenizers.byte_alphabet import CHAR_TO_BYTE
 from cygnet.tokenizers.components import Piece
 from cygnet.tokenizers.decoders import DecoderBase, Stage
 from cygnet.tokenizers.gguf_vocab import BYTE, CONTROL, NORMAL, UNKNOWN, USER_DEFINED
+from cygnet.tokenizers.unicode_classes import SPACE
 
 SPACE_SIGN = "▁"
+NO_SPACE = re.compile(rf"[^{SPACE}]+")
 BYTE_TOKEN = re.compile(r"<0x[0-9A-F]{2}>")
 CLEANING = ((re.compile(r" (?=[?!.,])"), ""), (re.compile(r" ' "), "'"), (re.compile(r" (?='(?:[sm]|re|ve))"), ""))
 # Cleaning looks at most this far around a space.
@@ -67,6 +69,20 @@ class BertWords:
                 finish()
         finish()
         return words
+
+
+class Words:
+    """What stands between white space, in lower case if so wanted."""
+
+    unicode_15 = True
+
+    def __init__(self, lowercase: bool):
+        self.lowercase = lowercase
+
+    def split(self, text: AlignedText) -> list[AlignedText]:
+        if self.lowercase:
+            text = AlignedText("".join([c if _unicode.is_new_in_16(c) else _unicode.lower(c)[0] for c in text.text]), text.spans)
+        return list(text.slices(match.span() for match in NO_SPACE.finditer(text.text)))
 
 
 class GgufBPE(BPE):

@@ -16,6 +16,7 @@ DEFAULT_IDS: dict[str, dict[str, int]] = {
     "llama": {"bos": 1, "eos": 2, "unknown": 0},
     "bert": {"bos": 101, "unknown": 100, "seperator": 102, "padding": 0, "mask": 103},
     "gpt2": {"bos": 11, "eos": 11},
+    "whitespace": {"bos": 11, "eos": 11},
     "gemma4": {},
     "t5": {"eos": 1, "unknown": 2, "padding": 0},
 }
@@ -109,7 +110,7 @@ class GgufVocab:
         if not isinstance(tokens, list) or not tokens or not set(map(type, tokens)) <= {str}:
             raise TokenizerError(f"{self.where}: tokenizer.ggml.tokens must be a list of strings")
         # What is no UTF-8 in a file is read as lone surrogates, of which merges know nothing.
-        errors = "strict" if self.kind in ("gpt2", "gemma4") else "surrogateescape"
+        errors = "strict" if self.kind in ("gpt2", "whitespace", "gemma4") else "surrogateescape"
         try:
             "".join(tokens).encode("utf-8", errors)
         except UnicodeEncodeError:

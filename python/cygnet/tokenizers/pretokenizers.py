@@ -18,6 +18,10 @@ from cygnet.tokenizers.unicode_classes import SPACE, WORD, as_unicode_15, as_uni
 GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
 
+# A class of characters, or a switch that compares letters without their case.
+CLASS = regex.compile(r"\\[A-Za-tv-z]|\[:|\(\?[a-z]")
+
+
 class Split:
     """Splits where a regular expression matches.
 
@@ -40,9 +44,13 @@ class Split:
         self.invert = invert
         self.source = source
         self.unicode_15 = unicode_15
+        # An expression without classes means code points, whatever they are assigned to.
+        self.by_class = source is None or CLASS.search(source) is not None
 
     def split(self, text: AlignedText) -> list[AlignedText]:
-        known = as_unicode_15(text.text) if self.unicode_15 else as_unicode_16(text.text)
+        known = text.text
+        if self.by_class:
+            known = as_unicode_15(known) if self.unicode_15 else as_unicode_16(known)
         matches = (m.span() for m in self.pattern.finditer(known))
         return list(text.slices(ranges(runs(len(text), matches, self.invert), self.behaviour)))
 
