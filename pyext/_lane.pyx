@@ -1,28 +1,15 @@
-"""The compiled way from text to ids: what a model's lane must do, and the runner that cuts out added tokens and drives it.
+"""The compiled way from text to ids: what a model's lane must do, and the added tokens that are cut out before it.
 
 A lane takes one stretch of UTF-8 without added tokens through normalizer, pre-tokenizer and model in one call without the GIL.
 Scratch memory and caches live in a Workspace; each running call owns one, so no lane needs a lock.
 """
 
-from cpython.list cimport PyList_New
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
-from cpython.object cimport PyObject
-from cpython.unicode cimport PyUnicode_AsUTF8AndSize
 from libc.stdint cimport int32_t, uint8_t, uint32_t
-from libc.stdlib cimport free, malloc
-from libc.string cimport memchr, memcmp, memcpy
+from libc.stdlib cimport free
+from libc.string cimport memchr
 
 from cygnet._core._unicode cimport cyg_is_space
-
-# By address: Cython would count a reference more for every object it holds on the way.
-cdef extern from "Python.h":
-    ctypedef struct PyListObject:
-        PyObject **ob_item
-    void Py_INCREF(PyObject *object)
-    void PyList_SET_ITEM(object list, Py_ssize_t i, PyObject *item)
-    PyObject *PyLong_FromLong(long value)
-
-from concurrent.futures import ThreadPoolExecutor
 
 
 cdef class Workspace:
@@ -47,39 +34,6 @@ cdef class Lane:
         return 0
 
 
-cdef class IdArray:
-    """Token ids as 32-bit integers; a list of Python ints is made only when tolist() asks for it."""
-
-    cdef int32_t *data
-    cdef Py_ssize_t size
-    cdef list numbers
-
-    def __dealloc__(self):
-        free(self.data)
-
-    def __len__(self):
-        return self.size
-
-    def tolist(self):
-        """The ids as a list of int."""
-        cdef Py_ssize_t i, size = self.size
-        cdef list out = PyList_New(size)
-        cdef const int32_t *ids = self.data
-        cdef Py_ssize_t known = len(self.numbers)
-        cdef PyObject **numbers = (<PyListObject *> self.numbers).ob_item
-        cdef PyObject *number
-        for i in range(size):
-            if ids[i] < known:
-                number = numbers[ids[i]]
-                Py_INCREF(number)
-            else:
-                number = PyLong_FromLong(ids[i])
-                if number == NULL:
-                    raise MemoryError
-            PyList_SET_ITEM(out, i, number)
-        return out
-
-
 cdef class Marks:
     """Strings that are cut out of the text, by their UTF-8 bytes: leftmost, then longest.
 
@@ -88,14 +42,6 @@ cdef class Marks:
     marks : iterable of (str, int, bool, bool)
         Text, id, whether white space on the left and on the right goes with it, and whether only that of ASCII; no text twice.
     """
-
-    cdef list texts
-    cdef const uint8_t **text_of
-    cdef size_t *length_of
-    cdef int32_t *id_of
-    cdef uint8_t *strips
-    cdef uint32_t[257] begin
-    cdef int only_first_byte
 
     def __cinit__(self, marks):
         self.texts = sorted((m[0].encode(), *m[1:]) for m in marks)
@@ -173,6 +119,16 @@ cdef class Marks:
             at += 1
         return end
 
+    cdef const uint8_t *widen(self, Py_ssize_t which, const uint8_t **at, const uint8_t *begin, const uint8_t *end) noexcept nogil:
+        """The end of the mark found at `at[0]`, which moves to its beginning: white space that goes with it is taken in."""
+        cdef const uint8_t *stop = at[0] + self.length_of[which]
+        cdef uint8_t strips = self.strips[which]
+        if strips & 1:
+            at[0] = spaces_before(at[0], begin, strips & 4)
+        if strips & 2:
+            stop = spaces_after(stop, end, strips & 4)
+        return stop
+
 
 NO_MARKS = Marks([])
 
@@ -206,172 +162,3 @@ cdef const uint8_t *spaces_after(const uint8_t *at, const uint8_t *end, bint asc
         while at < end and (at[0] & 0xC0) == 0x80:
             at += 1
     return at
-
-
-cdef struct text_part:
-    const uint8_t *data
-    size_t length
-    size_t end   # of its ids, in the ids of the whole group
-    int status
-
-
-cdef class Runner:
-    """Drives a lane over whole texts.
-
-    Parameters
-    ----------
-    lane : Lane
-    passes : list of lists of Marks
-        Added tokens that are cut out, first by the first Marks, then by the next between them; one list for parse_special False, one for True.
-        Empty: none.
-    vocab_size : int
-        Ids below this are quickest to list.
-    """
-
-    cdef Lane lane
-    cdef list passes
-    cdef list spaces
-    cdef list numbers
-
-    def __init__(self, Lane lane, list passes, size_t vocab_size):
-        self.lane = lane
-        self.passes = passes or [[NO_MARKS, NO_MARKS]] * 2
-        self.spaces = []
-        # One Python int for each id, shared by all results: an id in a list costs a reference count, not an object.
-        self.numbers = list(range(vocab_size))
-
-    def ids(self, str text, bint parse_special=True):
-        """Ids of a text, or None where it must go stage by stage.
-
-        Raises
-        ------
-        UnicodeEncodeError
-            Where the text holds a lone surrogate.
-        """
-        cdef text_part part
-        cdef Py_ssize_t length = 0
-        cdef Workspace space = self.borrow()
-        part.data = <const uint8_t *> PyUnicode_AsUTF8AndSize(text, &length)
-        part.length = length
-        self.run_group(space, self.passes[parse_special], &part, 1)
-        try:
-            return self.taken(space, &part, 0)
-        finally:
-            self.spaces.append(space)
-
-    def ids_of_many(self, list texts, bint parse_special, int threads):
-        """ids() of every text, on several threads."""
-        cdef Py_ssize_t n = len(texts), i, length = 0, total = 0
-        cdef text_part *parts = <text_part *> malloc((n + 1) * sizeof(text_part))
-        if parts == NULL:
-            raise MemoryError
-        try:
-            for i in range(n):
-                parts[i].data = <const uint8_t *> PyUnicode_AsUTF8AndSize(texts[i], &length)
-                parts[i].length = length
-                total += length
-            groups = self.groups(parts, n, total, threads if total > 50_000 else 1)
-            return self.results(groups, parts, parse_special)
-        finally:
-            free(parts)
-
-    cdef list groups(self, text_part *parts, Py_ssize_t n, Py_ssize_t total, int count):
-        """(first, last + 1) of groups of neighbouring texts with about the same number of bytes."""
-        cdef Py_ssize_t i, begin = 0, size = 0
-        cdef list out = []
-        for i in range(n):
-            size += parts[i].length
-            if size * count >= total * (len(out) + 1) and len(out) < count - 1:
-                out.append((begin, i + 1))
-                begin = i + 1
-        out.append((begin, n))
-        return out
-
-    cdef list results(self, list groups, text_part *parts, bint parse_special):
-        cdef Py_ssize_t i, begin, end
-        cdef list spaces = [self.borrow() for _ in groups]
-        cdef list marks = self.passes[parse_special]
-        cdef size_t address = <size_t> parts
-        jobs = [(space, marks, address, begin, end) for space, (begin, end) in zip(spaces, groups)]
-        if len(jobs) == 1:
-            self.job(*jobs[0])
-        else:
-            with ThreadPoolExecutor(len(jobs)) as pool:
-                list(pool.map(lambda job: self.job(*job), jobs))
-        out = []
-        for space, (begin, end) in zip(spaces, groups):
-            for i in range(begin, end):
-                out.append(self.taken(space, &parts[i], parts[i - 1].end if i > begin else 0))
-        self.spaces += spaces
-        return out
-
-    def job(self, Workspace space, list marks, size_t address, Py_ssize_t begin, Py_ssize_t end):
-        """One thread's share of ids_of_many()."""
-        self.run_group(space, marks, <text_part *> address + begin, end - begin)
-
-    cdef Workspace borrow(self):
-        try:
-            return self.spaces.pop()
-        except IndexError:
-            return self.lane.workspace()
-
-    cdef IdArray taken(self, Workspace space, text_part *part, size_t begin):
-        """The ids of one text of a group, copied out of the workspace; None where the lane left it."""
-        cdef IdArray out
-        if part.status < 0:
-            raise MemoryError
-        if part.status:
-            return None
-        out = IdArray.__new__(IdArray)
-        out.numbers = self.numbers
-        out.size = part.end - begin
-        out.data = <int32_t *> malloc(out.size * sizeof(int32_t) + 1)
-        if out.data == NULL:
-            raise MemoryError
-        if out.size:
-            memcpy(out.data, space.ids.data + begin, out.size * sizeof(int32_t))
-        return out
-
-    cdef int run_group(self, Workspace space, list passes, text_part *parts, Py_ssize_t count) except -1:
-        cdef Py_ssize_t i
-        cdef Marks first = passes[0]
-        cdef Marks second = passes[1]
-        cdef size_t before
-        with nogil:
-            space.ids.size = 0
-            for i in range(count):
-                before = space.ids.size
-                parts[i].status = self.cut(space, first, second, parts[i].data, parts[i].data + parts[i].length, True)
-                if parts[i].status:
-                    space.ids.size = before
-                parts[i].end = space.ids.size
-        return 0
-
-    cdef int cut(self, Workspace space, Marks marks, Marks inner, const uint8_t *text, const uint8_t *end, bint first) noexcept nogil:
-        """Ids of a stretch: what the marks leave goes to the inner marks, and what these leave (inner is marks) to the lane."""
-        cdef const uint8_t *begin = text
-        cdef const uint8_t *at
-        cdef const uint8_t *stop
-        cdef Py_ssize_t which = -1
-        cdef int status
-        while begin < end:
-            at = stop = marks.find(begin, end, &which)
-            if at != end:
-                stop = at + marks.length_of[which]
-                if marks.strips[which] & 1:
-                    at = spaces_before(at, begin, marks.strips[which] & 4)
-                if marks.strips[which] & 2:
-                    stop = spaces_after(stop, end, marks.strips[which] & 4)
-            if at > begin:
-                if inner is marks:
-                    status = self.lane.encode(space, begin, at - begin, first and begin == text)
-                else:
-                    status = self.cut(space, inner, inner, begin, at, first and begin == text)
-                if status:
-                    return status
-            if at == end:
-                break
-            if cyg_ids_push(&space.ids, marks.id_of[which]):
-                return -1
-            begin = stop
-        return 0

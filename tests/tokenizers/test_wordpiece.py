@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cygnet._core._lane import Runner
+from cygnet._core._runner import Runner
 from cygnet.errors import TokenizerError
 from cygnet.tokenizers import Tokenizer
 from cygnet.tokenizers.normalizers import BertNormalizer

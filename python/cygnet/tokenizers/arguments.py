@@ -18,11 +18,14 @@ def check_texts(*texts: Any) -> None:
             raise OptionError(f"a text is wanted, not {text!r:.80}")
 
 
-def as_pair(pair: Any) -> tuple[str, str | None]:
-    if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-        raise OptionError(f"a text or a pair of texts is wanted, not {pair!r:.80}")
-    check_texts(*pair)
-    return pair[0], pair[1]
+def as_texts(texts: Any) -> tuple[str, ...]:
+    """A text or a pair of texts as a tuple of one or two."""
+    if isinstance(texts, str):
+        return (texts,)
+    if not isinstance(texts, (tuple, list)) or len(texts) != 2:
+        raise OptionError(f"a text or a pair of texts is wanted, not {texts!r:.80}")
+    check_texts(*texts)
+    return (texts[0],) if texts[1] is None else (texts[0], texts[1])
 
 
 def as_ids(ids: Any) -> list[int]:

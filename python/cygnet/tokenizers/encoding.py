@@ -6,11 +6,12 @@ word ids need the slower exact pipeline, which runs the first time one of them i
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from cygnet._core._lane import IdArray
+from cygnet._core._runner import IdArray
 
 if TYPE_CHECKING:
     from cygnet.tokenizers.truncation import Padding
@@ -27,26 +28,26 @@ class Part:
     ids : IdArray or list of int
     offsets : list of (int, int), optional
     words : list of int, optional
-    spellings : dict of int -> str
+    spellings : dict of int -> str, optional
         By position, how the text spells an added token (with the spaces it took in) or what no piece covers.
     type_id : int
     further : bool
         A window after the first that truncation keeps.
-    overflowing : list of Part
+    overflowing : sequence of Part
     """
 
     ids: IdArray | list[int]
     offsets: list[tuple[int, int]] | None = None
     words: list[int] | None = None
-    spellings: dict[int, str] = field(default_factory=dict)
+    spellings: dict[int, str] | None = None
     type_id: int = 0
     further: bool = False
-    overflowing: list[Part] = field(default_factory=list)
+    overflowing: Sequence[Part] = ()
 
     def cut(self, start: int, end: int) -> Part:
         offsets = None if self.offsets is None else self.offsets[start:end]
         words = None if self.words is None else self.words[start:end]
-        spellings = {i - start: s for i, s in self.spellings.items() if start <= i < end}
+        spellings = None if self.spellings is None else {i - start: s for i, s in self.spellings.items() if start <= i < end}
         return Part(listed(self.ids)[start:end], offsets, words, spellings, self.type_id)
 
 
@@ -55,10 +56,9 @@ def listed(ids: IdArray | list[int] | tuple[int, ...]) -> list[int]:
 
 
 class Stretch(NamedTuple):
-    """A run of tokens of one kind: TEXT (of sequence 0 or 1), SPECIAL or PAD."""
+    """What a chunk of ids is: TEXT (of sequence 0 or 1), SPECIAL or PAD."""
 
     kind: str
-    length: int
     type_id: int = 0
     sequence: int | None = None
     pad_token: str | None = None
@@ -83,7 +83,7 @@ class Encoding:
         The windows that truncation cut off, where asked for.
     """
 
-    __slots__ = ("_chunks", "_detail", "_ids", "_name", "_offsets", "_spellings", "_varied", "_words", "layout", "overflowing")
+    __slots__ = ("_chunks", "_detail", "_ids", "_layout", "_name", "_offsets", "_spellings", "_varied", "_waits", "_words", "overflowing")
 
     def __init__(
         self,
@@ -94,8 +94,8 @@ class Encoding:
         spellings: dict[int, str] | None = None,
     ):
         self._chunks = chunks
+        self._layout = layout  # a stretch for each chunk
         self._ids: list[int] | None = None
-        self.layout = layout
         self.overflowing: list[Encoding] = []
         self._offsets = offsets
         self._words = words
@@ -103,6 +103,23 @@ class Encoding:
         self._varied: frozenset[int] = frozenset()
         self._name: Callable[[int], str | None] = str
         self._detail: Callable[[], Encoding] | None = None
+
+    @classmethod
+    def later(cls, assemble: Callable[..., Encoding], part: Part, text: str) -> Encoding:
+        """The encoding that assemble([part], text) gives, which is asked when the first of its fields is read."""
+        self = object.__new__(cls)
+        self._waits = assemble, part, text
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        """A field that is not there yet: all of them are fetched."""
+        if name not in FIELDS:
+            raise AttributeError(f"an Encoding has no attribute {name!r}", name=name, obj=self)
+        assemble, part, text = self._waits
+        made = assemble([part], text)
+        for field in FIELDS:
+            setattr(self, field, getattr(made, field))
+        return getattr(self, name)
 
     def __len__(self) -> int:
         return sum([len(chunk) for chunk in self._chunks])
@@ -114,14 +131,14 @@ class Encoding:
         """Tells the encoding, and its overflowing ones, how to spell ids, which ids texts spell differently, and how to find the rest."""
         self._name = name
         self._varied = varied
-        self._detail = detail
+        self._detail = whole = cache(detail) if detail and self.overflowing else detail
         for i, window in enumerate(self.overflowing):
-            window.attach(name, varied, detail and (lambda i=i: detail().overflowing[i]))
+            window.attach(name, varied, whole and (lambda i=i: whole().overflowing[i]))
 
     def padded(self, missing: int, rule: Padding) -> Encoding:
         """This encoding with `missing` pad tokens on the side that the rule names."""
-        pad, ids = [Stretch(PAD, missing, rule.pad_type_id, pad_token=rule.pad_token)], [(rule.pad_id,) * missing]
-        out = Encoding(ids + self._chunks, pad + self.layout) if rule.left else Encoding(self._chunks + ids, self.layout + pad)
+        pad, ids = [Stretch(PAD, rule.pad_type_id, pad_token=rule.pad_token)], [(rule.pad_id,) * missing]
+        out = Encoding(ids + self._chunks, pad + self._layout) if rule.left else Encoding(self._chunks + ids, self._layout + pad)
         out.overflowing = self.overflowing
         out._name, out._varied = self._name, self._varied
         out._detail = lambda: self._padded_detail(missing, rule.left)
@@ -145,8 +162,8 @@ class Encoding:
 
     def _spread(self, value: Callable[[Stretch], object]) -> list:
         out: list = []
-        for stretch in self.layout:
-            out += [value(stretch)] * stretch.length
+        for stretch, chunk in zip(self._layout, self._chunks, strict=True):
+            out += [value(stretch)] * len(chunk)
         return out
 
     @property
@@ -206,3 +223,7 @@ class Encoding:
         self._words = full._words if full._words is not None else [None] * len(self)
         self._spellings = full._spellings or {}
         self._detail = None
+
+
+# Set together, when an encoding is made or first looked at.
+FIELDS = frozenset(Encoding.__slots__) - {"_waits"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from unicodedata import is_normalized
 
-from cygnet._core._lane import IdArray, Runner
+from cygnet._core._runner import IdArray, Runner
 from cygnet._core._unicode import has_new_in_16
 from cygnet.cpu_count import thread_count
 from cygnet.tokenizers.added_tokens import AddedVocabulary
@@ -35,6 +35,7 @@ class Pipeline:
         self.needs_nfc = normalizer is not None and without_nfc(normalizer) is None
         # Lanes know Unicode 16.0; where the stages know less, they take a text with newer characters.
         self.unicode_15 = any(getattr(stage, "unicode_15", False) for stage in flatten(pre_tokenizer))
+        self.looks_first = self.needs_nfc or self.unicode_15
         # An id that only keeps symbols apart while they are merged.
         self.dropped = getattr(model, "dropped_id", None)
         # Ids that texts spell otherwise than the vocabulary: of added tokens, and of what no piece covers.
@@ -58,23 +59,34 @@ class Pipeline:
             found = self.runner.ids(text, parse_special)
         except UnicodeEncodeError:
             found = self.runner.ids(well_formed(text), parse_special)
-        return self.aligned(text, parse_special) if found is None else Part(self._kept(found))
+        return self._part(found, text, parse_special)
 
-    def _kept(self, ids: IdArray) -> IdArray | list[int]:
-        return ids if self.dropped is None else [i for i in ids.tolist() if i != self.dropped]
+    def _part(self, found: IdArray | None, text: str, parse_special: bool) -> Part:
+        """What a lane found; the stages do what it left."""
+        if found is None:
+            return self.aligned(text, parse_special)
+        return Part(found if self.dropped is None else [i for i in found.tolist() if i != self.dropped])
 
     def _leaves_lane(self, text: str) -> bool:
         return (self.needs_nfc and not is_normalized("NFC", text)) or (self.unicode_15 and has_new_in_16(text))
 
-    def ids_of_many(self, texts: Sequence[str], parse_special: bool, threads: int | None) -> list[Part]:
+    def ids_of_many(self, texts: list[str], parse_special: bool, threads: int | None) -> list[Part]:
         """ids() of every text, on several threads; one text takes none of them, nor the time to count them."""
         if self.runner is None or len(texts) == 1:
             return [self.ids(text, parse_special) for text in texts]
-        apart = [self._leaves_lane(text) for text in texts]
-        together = [well_formed(text) for text, alone in zip(texts, apart, strict=True) if not alone]
-        found = iter(self.runner.ids_of_many(together, parse_special, thread_count(threads)))
-        ready = [None if alone else next(found) for alone in apart]
-        return [self.aligned(text, parse_special) if ids is None else Part(self._kept(ids)) for text, ids in zip(texts, ready, strict=True)]
+        # What the lane does not take stands in the batch as an empty text.
+        apart = [i for i, text in enumerate(texts) if self._leaves_lane(text)] if self.looks_first else []
+        together = texts.copy() if apart else texts
+        for i in apart:
+            together[i] = ""
+        try:
+            found = self.runner.ids_of_many(together, parse_special, thread_count(threads))
+        except UnicodeEncodeError:
+            found = self.runner.ids_of_many(list(map(well_formed, together)), parse_special, thread_count(threads))
+        parts = [self._part(ids, text, parse_special) for ids, text in zip(found, texts, strict=True)]
+        for i in apart:
+            parts[i] = self.aligned(texts[i], parse_special)
+        return parts
 
     def aligned(self, text: str, parse_special: bool, literal: Sequence[tuple[int, int]] = ()) -> Part:
         """Ids, offsets and words of a text, stage by stage; marks inside the literal spans are text."""

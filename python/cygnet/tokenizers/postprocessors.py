@@ -55,12 +55,12 @@ def fill(template: Template, parts: list[Part]) -> Encoding:
     for item in template:
         if isinstance(item, Special):
             chunks.append(item.ids)
-            layout.append(Stretch(SPECIAL, len(item.ids), item.type_id or 0))
+            layout.append(Stretch(SPECIAL, item.type_id or 0))
         else:
             part = parts[item.index]
             known = known and part.offsets is not None
             chunks.append(part.ids)
-            layout.append(Stretch(TEXT, len(part.ids), item.type_of(part), item.index))
+            layout.append(Stretch(TEXT, item.type_of(part), item.index))
     if not known:
         return Encoding(chunks, layout)
     return Encoding(chunks, layout, *_details(template, parts))

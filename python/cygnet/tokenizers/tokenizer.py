@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
-from functools import cache, cached_property
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from cygnet._core._decode import DecodeTable
 from cygnet.errors import CopyError, OptionError
 from cygnet.tokenizers.added_tokens import AddedToken, AddedVocabulary
-from cygnet.tokenizers.arguments import as_ids, as_pair, as_spans, check_encodings, check_texts
+from cygnet.tokenizers.arguments import as_ids, as_spans, as_texts, check_encodings, check_texts
+from cygnet.tokenizers.assembly import Assembly
 from cygnet.tokenizers.components import Decoder, Model, Normalizer, PostProcessor, PreTokenizer
 from cygnet.tokenizers.decode_table import decode_table
-from cygnet.tokenizers.encoding import Encoding, Part
+from cygnet.tokenizers.encoding import Encoding
 from cygnet.tokenizers.pipeline import Pipeline, well_formed
 from cygnet.tokenizers.postprocessors import Plain, ended_by
 from cygnet.tokenizers.streaming import StreamDecoder
-from cygnet.tokenizers.truncation import Padding, Truncation, pad_batch, truncate
+from cygnet.tokenizers.truncation import Padding, Truncation, pad_batch
 
 
 class Tokenizer:
@@ -188,11 +189,11 @@ class Tokenizer:
         """
         check_texts(text, pair)
         parse_special, literal = bool(parse_special), literal and as_spans(literal)
+        texts = (text,) if pair is None else (text, pair)
         parts = [self.pipeline.aligned(text, parse_special, literal) if literal else self.pipeline.ids(text, parse_special)]
-        if pair is not None:
-            parts.append(self.pipeline.ids(pair, parse_special))
+        parts += [self.pipeline.ids(t, parse_special) for t in texts[1:]]
         rule = self._rule(max_length, truncation, stride, return_overflow)
-        encoding = self._assemble(parts, (text, pair, parse_special), add_special_tokens, rule)
+        encoding = self._assembly(rule, add_special_tokens, parse_special).encoding(parts, *texts)
         return self.padding.apply(encoding) if self.padding else encoding
 
     def encode_batch(
@@ -218,30 +219,22 @@ class Tokenizer:
         if isinstance(texts, (str, bytes)) or not isinstance(texts, Iterable):
             raise OptionError(f"a list of texts is wanted, not {texts!r:.80}; encode() takes one text")
         parse_special = bool(parse_special)
-        pairs = [(t, None) if isinstance(t, str) else as_pair(t) for t in texts]
-        ready = iter(self.pipeline.ids_of_many([t for pair in pairs for t in pair if t is not None], parse_special, threads))
+        texts = list(texts)
         rule = self._rule(max_length, truncation, stride, return_overflow)
-        encodings = [self._assemble([next(ready) for t in pair if t is not None], (*pair, parse_special), add_special_tokens, rule) for pair in pairs]
+        assembly = self._assembly(rule, add_special_tokens, parse_special)
+        if all([isinstance(t, str) for t in texts]):
+            encodings = list(map(assembly.later, self.pipeline.ids_of_many(texts, parse_special, threads), texts))
+        else:
+            several = [as_texts(t) for t in texts]
+            ready = iter(self.pipeline.ids_of_many([t for group in several for t in group], parse_special, threads))
+            encodings = [assembly.encoding([next(ready) for _ in group], *group) for group in several]
         return pad_batch(encodings, self.padding) if self.padding else encodings
 
     def _rule(self, max_length: int | None, truncation: str, stride: int, return_overflow: bool) -> Truncation | None:
         return self.truncation if max_length is None else Truncation(max_length, truncation, stride, keep_overflow=return_overflow)
 
-    def _assemble(self, parts: list[Part], source: tuple[str, str | None, bool], add_special_tokens: bool, rule: Truncation | None) -> Encoding:
-        """Truncation and special tokens; what only the exact stages know is left to be found from the source when asked for."""
-        if len(parts) == 2:
-            parts[1].type_id = 1
-        lazy = parts[0].offsets is None or parts[-1].offsets is None
-        if rule is not None:
-            parts = truncate(parts, rule, self.post_processor.added(len(parts) == 2) if add_special_tokens else 0)
-        encoding = self.post_processor.process(parts, add_special_tokens)
-        encoding.attach(self.id_to_token, self.pipeline.varied, cache(lambda: self._in_detail(source, add_special_tokens, rule)) if lazy else None)
-        return encoding
-
-    def _in_detail(self, source: tuple[str, str | None, bool], add_special_tokens: bool, rule: Truncation | None) -> Encoding:
-        *texts, parse_special = source
-        parts = [self.pipeline.aligned(text, parse_special) for text in texts if text is not None]
-        return self._assemble(parts, source, add_special_tokens, rule)
+    def _assembly(self, rule: Truncation | None, add_special_tokens: bool, parse_special: bool) -> Assembly:
+        return Assembly(self.pipeline, self.post_processor, self.id_to_token, rule, add_special_tokens, parse_special)
 
     def pad(self, encodings: Sequence[Encoding], padding: Padding | None = None) -> list[Encoding]:
         """Encodings of equal length, by the given rule or the tokenizer's own (default: to the longest, on the right)."""
