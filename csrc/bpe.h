@@ -9,6 +9,11 @@
 
 enum { CYG_BPE_MAX_ID = (1 << 20) - 1, CYG_BPE_MAX_MERGES = (1 << 24) - 1 };
 
+/* Symbols of characters: pages of 256, allocated where used. */
+struct cyg_char_ids {
+    int32_t *page[0x1100];
+};
+
 typedef struct {
     /* Merges: open addressing, 8 bytes an entry: left id, right id (20 bits each), rank (24 bits). */
     uint64_t *pairs;
@@ -22,6 +27,9 @@ typedef struct {
     int byte_level;
     int32_t byte_id[256]; /* byte-level: symbol; otherwise the fallback token <0xNN>; -1 where there is none */
     struct cyg_char_ids *chars[4];
+
+    /* Characters that begin as one symbol (bpe_starts.h). NULL: none. */
+    struct cyg_starts *starts;
 
     /* A bit for each of many hashes: which two characters stand side by side in some merged token. NULL: not known. */
     uint64_t *neighbours;

@@ -5,7 +5,7 @@
 
 #include "cyg_table.h"
 
-enum { LINE_BITS = 17, LONG_BITS = 16, BATCH = 128 };
+enum { LINE_BITS = 17, LONG_BITS = 17, LONG_WAYS = 4, BATCH = 128 };
 enum { ID_BITS = 20, ID_MASK = (1 << ID_BITS) - 1, IN_ARENA = 0xFFF };
 #define ARENA_SIZE ((uint32_t)8 << 20)
 
@@ -131,7 +131,7 @@ static void remember_short(cyg_bpe_space *space, const looked_up *piece, const i
         memcpy(space->arena + e.ids[1], ids, count * sizeof *ids);
     }
     cyg_short_piece *first = piece->line, *second = line_at(piece, 1);
-    if (first[1].high) {
+    if (first[1].high && (!second[1].high || space->turn++ & 1)) {
         second[1] = second[0];
         second[0] = first[1];
     }
@@ -159,15 +159,24 @@ static uint64_t hash_long(const uint8_t *p, size_t n)
 
 static size_t padded(size_t length) { return (length + 3) & ~(size_t)3; }
 
-/* Two entries side by side may hold a piece. */
-static cyg_long_piece *long_pair(cyg_bpe_space *space, uint64_t hash) { return &space->longs[(hash >> (64 - LONG_BITS)) & ~(uint64_t)1]; }
+/* The entries that may hold a piece, side by side. */
+static cyg_long_piece *long_line(const cyg_bpe_space *space, uint64_t hash) { return &space->longs[hash >> (64 - LONG_BITS) & ~(uint64_t)(LONG_WAYS - 1)]; }
+
+/* The entry with this hash, or NULL. */
+static inline const cyg_long_piece *find_long(const cyg_bpe_space *space, uint64_t hash)
+{
+    const cyg_long_piece *e = long_line(space, hash);
+    for (int k = 0; k < LONG_WAYS; k++)
+        if (e[k].hash == hash && e[k].offset) return &e[k];
+    return NULL;
+}
 
 static int recall_long(cyg_bpe_space *space, const uint8_t *piece, size_t length, uint64_t hash, cyg_ids *ids)
 {
-    const cyg_long_piece *e = long_pair(space, hash);
-    e += e[0].hash != hash;
+    const cyg_long_piece *e = find_long(space, hash);
+    if (!e || e->length != length) return 0;
     const uint8_t *data = space->arena + e->offset;
-    if (!e->offset || e->hash != hash || e->length != length || memcmp(data, piece, length) != 0) return 0;
+    if (memcmp(data, piece, length) != 0) return 0;
     if (cyg_ids_reserve(ids, e->count)) return -1;
     memcpy(ids->data + ids->size, data + padded(length), e->count * sizeof(int32_t));
     ids->size += e->count;
@@ -181,9 +190,9 @@ static void remember_long(cyg_bpe_space *space, const uint8_t *piece, size_t len
     uint8_t *data = space->arena + place;
     memcpy(data, piece, length);
     memcpy(data + padded(length), ids, count * sizeof(int32_t));
-    cyg_long_piece *pair = long_pair(space, hash);
-    pair[1] = pair[0];
-    pair[0] = (cyg_long_piece){hash, place, (uint16_t)length, (uint16_t)count};
+    cyg_long_piece *line = long_line(space, hash);
+    memmove(line + 1, line, (LONG_WAYS - 1) * sizeof *line);
+    line[0] = (cyg_long_piece){hash, place, (uint16_t)length, (uint16_t)count};
 }
 
 static APART int encode_long(const cyg_bpe *bpe, cyg_bpe_space *space, const looked_up *piece, cyg_ids *ids)
@@ -236,14 +245,14 @@ static APART void locate_long(cyg_bpe_space *space, looked_up *piece)
 {
     if (piece->length > CYG_LONG_MAX) return;
     piece->low = hash_long(piece->start, piece->length);
-    CYG_PREFETCH(long_pair(space, piece->low));
+    CYG_PREFETCH(long_line(space, piece->low));
 }
 
 static APART void prefetch_stored(cyg_bpe_space *space, const looked_up *piece)
 {
     if (piece->length > CYG_LONG_MAX) return;
-    const cyg_long_piece *e = long_pair(space, piece->low);
-    e += e[0].hash != piece->low;
+    const cyg_long_piece *e = find_long(space, piece->low);
+    if (!e) return;
     CYG_PREFETCH(space->arena + e->offset);
     CYG_PREFETCH(space->arena + e->offset + 64);
 }

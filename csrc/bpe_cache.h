@@ -1,7 +1,8 @@
 /* Pieces seen before and their ids: what makes encoding fast. Bounded, owned by one running call, never locked.
  *
- * Pieces of at most 15 bytes lie in two-way lines of a hash table, key and up to four ids inline; a new one pushes the older one out. Longer pieces
- * and more ids live in an arena; all is forgotten when that is full. */
+ * Pieces of at most 15 bytes lie in two lines of two entries of a hash table, key and up to four ids inline. Where both are full, a new one pushes out the
+ * oldest of one line or the other in turns: were it always the oldest of all, five pieces that come round again would never be found. Longer pieces and
+ * more ids live in an arena; all is forgotten when that is full. */
 #ifndef CYG_BPE_CACHE_H
 #define CYG_BPE_CACHE_H
 
@@ -26,6 +27,7 @@ typedef struct {
     cyg_long_piece *longs;
     uint8_t *arena;
     uint32_t arena_used;
+    unsigned turn;
     cyg_bpe_scratch scratch;
     cyg_classes classes;
 } cyg_bpe_space;

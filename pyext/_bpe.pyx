@@ -175,7 +175,10 @@ cdef class Bpe:
             # Where whole words are looked up before any merge, a word must not be cut.
             if not (prefix or suffix or ignore_merges) and self.symbols_are_characters(merges):
                 self.add_neighbours(merges)
-        if cyg_bpe_finish(&self.c) or (byte_level and not ignore_merges and cyg_bpe_find_whole(&self.c, merges.data, merges.count)):
+        if cyg_bpe_finish(&self.c):
+            raise MemoryError
+        if byte_level and (cyg_bpe_find_starts(&self.c, merges.data, merges.count)
+                           or not ignore_merges and cyg_bpe_find_whole(&self.c, merges.data, merges.count)):
             raise MemoryError
 
     def __dealloc__(self):

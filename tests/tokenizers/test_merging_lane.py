@@ -46,3 +46,43 @@ def test_ids_are_those_of_merging(seed):
     for _ in range(40):
         word = "".join(rng.choices(letters, k=rng.choice((1, 2, 3, 5, 8, 12, 15, 16, 17, 40))))
         assert tokenizer.encode(word).ids == [vocab[s] for s in merged(word, ranks)], word
+
+
+def learned_merges(rng, text, count):
+    """Merges of pairs that stand side by side in the text at the time, so that they go into characters, make them whole and cross their ends."""
+    symbols, merges = [BYTE_TO_CHAR[b] for b in text.encode()], []
+    for _ in range(count):
+        pairs = [pair for pair in zip(symbols, symbols[1:], strict=False) if len(pair[0] + pair[1]) < 9]
+        if not pairs:
+            break
+        pair = rng.choice(pairs)
+        if pair not in merges:
+            merges.append(pair)
+        symbols = merged_once(symbols, pair)
+    return merges
+
+
+def merged_once(symbols, pair):
+    out, i = [], 0
+    while i < len(symbols):
+        step = 2 if tuple(symbols[i : i + 2]) == pair else 1
+        out.append("".join(symbols[i : i + step]))
+        i += step
+    return out
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_characters_of_several_bytes(seed):
+    """Characters that begin as one symbol are those that merging makes whole in any case."""
+    rng = random.Random(seed)
+    letters = rng.sample("a éèß中国かな🙂🙃я।न", rng.randint(2, 5))
+    merges = learned_merges(rng, "".join(rng.choices(letters, k=60)), rng.choice((4, 12, 40)))
+    if seed % 3 == 0:
+        rng.shuffle(merges)
+    ranks = {pair: rank for rank, pair in enumerate(merges)}
+    vocab = {t: i for i, t in enumerate(dict.fromkeys([*BYTE_TO_CHAR, *("".join(pair) for pair in merges)]))}
+    tokenizer = Tokenizer(BPE(vocab, [list(pair) for pair in merges]), pre_tokenizer=ByteLevel(add_prefix_space=False, use_regex=False))
+    for _ in range(40):
+        word = "".join(rng.choices(letters, k=rng.choice((1, 2, 3, 5, 9, 17, 40))))
+        expected = [vocab[token] for token in merged(word, ranks)]
+        assert tokenizer.encode(word).ids == tokenizer.pipeline.aligned(word, True).ids == expected, word

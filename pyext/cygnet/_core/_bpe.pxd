@@ -68,6 +68,10 @@ cdef extern from "bpe_whole.h" nogil:
     int cyg_bpe_find_whole(cyg_bpe *bpe, const int32_t *merges, size_t count)
 
 
+cdef extern from "bpe_starts.h" nogil:
+    int cyg_bpe_find_starts(cyg_bpe *bpe, const int32_t *merges, size_t count)
+
+
 cdef extern from "bpe_cache.h" nogil:
     ctypedef struct cyg_bpe_space:
         cyg_bpe_scratch scratch
