@@ -85,9 +85,35 @@ def test_the_least_recently_used_leave_first_block_by_block():
     engine.assert_clean()
 
 
+def test_prompts_that_nobody_repeats_do_not_pile_up():
+    engine = HashEngine(block_tokens=4)
+    cache = PrefixCache(engine, kept_tokens=16)
+    for first in range(10):
+        remember(engine, cache, [first] * 12)
+        assert len(cache) == (3 if first == 0 else 4)
+    remember(engine, cache, [10] * 40)  # more than is kept: the last sequence is whole all the same
+    assert len(cache) == 10 and found(cache, [10] * 41) == 40
+    remember(engine, cache, [11] * 12)
+    assert len(cache) == 4 and found(cache, [11] * 13) == 12
+    cache.clear()
+    engine.assert_clean()
+
+
+def test_prompts_that_come_back_make_more_be_kept():
+    engine = HashEngine(block_tokens=4)
+    cache = PrefixCache(engine, kept_tokens=8)
+    prompts = [[first] * 12 for first in range(4)]
+    for _ in range(4):
+        for prompt in prompts:
+            remember(engine, cache, prompt)
+    assert all(found(cache, [*prompt, 5]) == 12 for prompt in prompts)
+    cache.clear()
+    engine.assert_clean()
+
+
 def test_random_use_keeps_the_books_straight():
     engine, random_ = HashEngine(block_tokens=2, vocab_size=3), random.Random(0)
-    cache = PrefixCache(engine)
+    cache = PrefixCache(engine, kept_tokens=random_.randrange(10, 40))
     for _ in range(600):
         ids = [random_.randrange(3) for _ in range(random_.randrange(1, 12))]
         action = random_.random()

@@ -1,4 +1,10 @@
-"""Reuse of computed prompts: a tree of token blocks over the memory of finished sequences; the least recently used leave first."""
+"""Reuse of computed prompts: a tree of token blocks over the memory of finished sequences; the least recently used leave first.
+
+How much is kept depends on its use. Prompts that nobody repeats are soon forgotten, so that the next one is read into memory that is already there:
+fresh memory costs more than it seems to, on virtual machines up to half of a prompt's time. What has left is remembered as a hash, and each time a
+prompt asks for it, twice as much is kept from then on. The idea of learning from what has left is that of ARC (Megiddo and Modha, "ARC: A
+Self-Tuning, Low Overhead Replacement Cache", 2003).
+"""
 
 from __future__ import annotations
 
@@ -8,19 +14,28 @@ from collections.abc import Sequence as Ids
 
 from cygnet.generation.engine_protocol import Engine, Sequence
 
+# Marks of blocks that have left; and the blocks that a memory can hold at all.
+_MARKS, _MOST_BLOCKS = 1 << 16, 1 << 30
+
 
 class _Node:
     """One block of tokens after its parent's. A leaf holds a sequence that covers the whole path to it."""
 
-    __slots__ = ("children", "depth", "key", "parent", "sequence", "used")
+    __slots__ = ("children", "depth", "key", "mark", "parent", "sequence", "used")
 
     def __init__(self, parent: _Node | None, key: tuple[int, ...], depth: int):
         self.parent = parent
         self.key = key
         self.depth = depth  # blocks from the root to the end of this one
+        self.mark = _mark(parent.mark if parent else 0, key)
         self.children: dict[tuple[int, ...], _Node] = {}
         self.sequence: Sequence | None = None
         self.used = 0
+
+
+def _mark(parent: int, key: tuple[int, ...]) -> int:
+    """A hash of all tokens from the root to the end of a block."""
+    return hash((parent, key))
 
 
 class PrefixCache:
@@ -33,13 +48,18 @@ class PrefixCache:
     engine : Engine
     enabled : bool
         False remembers nothing.
+    kept_tokens : int
+        So many tokens are kept at first; the last sequence always is, whole.
     """
 
-    def __init__(self, engine: Engine, enabled: bool = True):
+    def __init__(self, engine: Engine, enabled: bool = True, kept_tokens: int = 512):
         self._engine = engine
         self._enabled = enabled
         self._block = engine.block_tokens
         self._root = _Node(None, (), 0)
+        self._count = 0  # blocks in the tree
+        self._most = -(-kept_tokens // self._block)
+        self._left: dict[int, None] = {}  # marks of blocks that have left, oldest first
         self.version = 0  # grows with what is remembered
         self._clock = itertools.count(1)
         # Leaves by last use as a heap; entries whose node has been used since, or is no leaf any more, are found out when they come up.
@@ -47,11 +67,7 @@ class PrefixCache:
 
     def __len__(self) -> int:
         """Blocks in the tree."""
-
-        def count(node):
-            return sum(1 + count(child) for child in node.children.values())
-
-        return count(self._root)
+        return self._count
 
     def lookup(self, ids: Ids[int]) -> tuple[Sequence | None, int]:
         """A sequence that already holds a prefix of the ids, for the caller to extend and release.
@@ -63,7 +79,10 @@ class PrefixCache:
         (Sequence or None, int)
             And how many tokens it holds.
         """
-        node = self._walk(ids, (len(ids) - 1) // self._block)
+        blocks = (len(ids) - 1) // self._block
+        node = self._walk(ids, blocks)
+        if self._has_left(node, ids, blocks):
+            self._most = min(2 * self._most, _MOST_BLOCKS)
         if node is self._root:
             return None, 0
         sequence = self._any_leaf(node).sequence.fork()
@@ -82,14 +101,18 @@ class PrefixCache:
         if node.sequence is not None:
             self._drop_sequence(node)
         for depth in range(node.depth, blocks):
-            key = tuple(ids[depth * self._block : (depth + 1) * self._block])
+            key = self._key(ids, depth)
             child = _Node(node, key, depth + 1)
             child.used = node.used
             node.children[key] = child
             node = child
+            self._count += 1
+            self._left.pop(child.mark, None)
         fork = sequence.fork()
         fork.truncate(blocks * self._block)
         self._make_leaf(node, fork)
+        while self._count > max(self._most, blocks):
+            self.evict()
 
     def evict(self) -> bool:
         """Forgets the least recently used block; False if there is none."""
@@ -102,6 +125,10 @@ class PrefixCache:
                 continue
             parent, sequence, leaf.sequence = leaf.parent, leaf.sequence, None
             del parent.children[leaf.key]
+            self._count -= 1
+            self._left[leaf.mark] = None
+            if len(self._left) > _MARKS:
+                del self._left[next(iter(self._left))]
             if parent.children or parent is self._root:
                 sequence.release()
             else:
@@ -117,17 +144,34 @@ class PrefixCache:
                 self._drop_sequence(leaf)
         self._order.clear()
         self._root.children.clear()
+        self._count = 0
 
     def _walk(self, ids: Ids[int], blocks: int) -> _Node:
         """The deepest node on the path of the first `blocks` blocks; marks the path as used now."""
-        node, now = self._root, next(self._clock)
+        node = self._root
+        node.used = next(self._clock)
         for depth in range(blocks):
-            child = node.children.get(tuple(ids[depth * self._block : (depth + 1) * self._block]))
+            child = node.children.get(self._key(ids, depth))
             if child is None:
                 break
-            child.used = now
+            child.used = node.used
             node = child
         return node
+
+    def _key(self, ids: Ids[int], depth: int) -> tuple[int, ...]:
+        """The tokens of block number `depth`."""
+        return tuple(ids[depth * self._block : (depth + 1) * self._block])
+
+    def _has_left(self, node: _Node, ids: Ids[int], blocks: int) -> bool:
+        """Whether more of the ids was once known than up to a node; tells it only once."""
+        mark, found = node.mark, False
+        for depth in range(node.depth, blocks):
+            mark = _mark(mark, self._key(ids, depth))
+            if mark not in self._left:
+                break
+            del self._left[mark]
+            found = True
+        return found
 
     def _any_leaf(self, node: _Node) -> _Node:
         while node.sequence is None:
