@@ -37,7 +37,7 @@ enum {
     TEAM_SPINS_MOST = 1500, /* pauses: 20 to 80 microseconds, depending on the processor */
     TEAM_SPINS_LEAST = 20,
     TEAM_SPINS_STEP = 1,
-    TEAM_IDLE_SPIN = 200000, /* nanoseconds: the next pass of a decoding loop comes sooner, and waking a sleeper takes a good part of a short pass */
+    TEAM_IDLE_SPIN = 1000000, /* nanoseconds: the next pass of a loop comes sooner, and a core that fell asleep may take a good part of a short pass to wake */
     TEAM_LOST_CORE = 300000 /* nanoseconds asleep: no share takes that long in a pass of few rows */
 };
 

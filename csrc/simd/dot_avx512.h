@@ -9,7 +9,7 @@
 #define NR 32
 #define F32_ROWS 14
 #define F32_TILES TILES_14
-#define F32_DEPTH 256
+#define F32_DEPTH 384
 #define F32_WIDE 4
 #define F32_SIDE(rows) ((rows) == 1 ? 4 : 2)
 #define INT_ROWS 8

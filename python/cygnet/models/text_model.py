@@ -13,7 +13,7 @@ from cygnet.models.aliases import Float32, Text
 from cygnet.models.base import Model, Parts, as_batch, as_rows, is_ids, is_single, token_batches
 
 # Tokens of one forward pass: enough rows to keep every core busy, few enough for activations to stay in cache.
-BATCH_TOKENS = 1024
+BATCH_TOKENS = 512
 
 
 class TextModel(Model):
