@@ -8,6 +8,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memset
 
+from cygnet._core._gguf cimport Strings
 from cygnet._core._lane cimport Lane, Workspace, cyg_ids
 
 from json import loads
@@ -39,8 +40,8 @@ cdef class Merges:
     Parameters
     ----------
     vocab : dict of str -> int
-    merges : list or bytes
-        Each "left right" or [left, right]; bytes are the JSON text of such a list.
+    merges : list, bytes or Strings
+        Each "left right" or [left, right]; bytes are the JSON text of such a list, Strings an array "left right" in a GGUF file.
     prefix : str
         What the merged token drops from the beginning of its right part.
     where : str
@@ -52,28 +53,31 @@ cdef class Merges:
 
     def __init__(self, dict vocab, object merges, str prefix, str where):
         if type(merges) is bytes:
-            if self.read(vocab, merges, len(prefix.encode())):
+            if self.read(vocab, (<bytes> merges).count(b",") + 1, merges, None, len(prefix.encode())):
                 return
             try:
                 merges = loads(merges)
             except (ValueError, RecursionError) as error:
                 raise TokenizerError(f"{where} is no valid JSON: {error}") from None
+        elif type(merges) is Strings:
+            if self.read(vocab, (<Strings> merges).count, None, merges, 0):
+                return
+            merges = merges.decoded()
         self.look_up(vocab, merges, len(prefix), where)
 
-    cdef bint read(self, dict vocab, bytes json, size_t prefix_size) except -1:
-        """Reads JSON text directly; False where anything is wrong with it, which the slow way then names."""
+    cdef bint read(self, dict vocab, size_t capacity, bytes json, Strings strings, size_t prefix_size) except -1:
+        """Reads JSON text or an array in a file directly; False where anything is wrong with it, which the slow way then names."""
         cdef Bpe tokens = Bpe.__new__(Bpe)
-        cdef const uint8_t *text = <const uint8_t *> PyBytes_AS_STRING(json)
-        cdef size_t length = len(json)
-        cdef size_t capacity = json.count(b",") + 1
         cdef int64_t found
         self.reserve(capacity)
         tokens.vocab = vocab
         if cyg_bpe_init(&tokens.c, 0, len(vocab)):
             raise MemoryError
         tokens.add_tokens(None)
-        with nogil:
-            found = cyg_json_read_merges(&tokens.c, text, length, prefix_size, self.data, capacity)
+        if json is not None:
+            found = cyg_json_read_merges(&tokens.c, <const uint8_t *> PyBytes_AS_STRING(json), len(json), prefix_size, self.data, capacity)
+        else:
+            found = cyg_gguf_read_merges(&tokens.c, strings.start, strings.count, self.data)
         if not 0 <= found <= CYG_BPE_MAX_MERGES:
             return False
         self.count = found

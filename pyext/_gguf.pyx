@@ -26,8 +26,8 @@ cdef Py_ssize_t end_of_strings(const unsigned char *data, Py_ssize_t size, Py_ss
     return offset
 
 
-def skip_strings(const unsigned char[::1] data, Py_ssize_t offset, Py_ssize_t count):
-    """Where an array of strings ends.
+cdef class Strings:
+    """An array of strings where it lies in a file; Python's strings are made only when asked for.
 
     Parameters
     ----------
@@ -37,41 +37,38 @@ def skip_strings(const unsigned char[::1] data, Py_ssize_t offset, Py_ssize_t co
         Start of the first string's length, 0 to n.
     count : int
 
-    Returns
-    -------
-    int
-        Offset after the last string; -1 - i if string i does not lie inside `data`.
-    """
-    cdef Py_ssize_t end
-    with nogil:
-        end = end_of_strings(&data[0] if data.shape[0] else NULL, data.shape[0], offset, count)
-    return end
-
-
-def cut_strings(const unsigned char[::1] data, Py_ssize_t offset, Py_ssize_t count, bint decode):
-    """The strings of an array that `skip_strings` has accepted.
-
-    Parameters
+    Attributes
     ----------
-    data : (n,) uint8
-    offset : int
     count : int
-    decode : bool
-        Give str (bytes that are not UTF-8 become lone surrogates, as ``surrogateescape`` has it) instead of bytes.
-
-    Returns
-    -------
-    list of str or bytes
+    nbytes : int
+        What the array takes in the file; -1 - i if string i does not lie inside of it: then nothing else may be asked for.
     """
-    cdef Py_ssize_t i, length
-    cdef const char *start
-    cdef list result = []
-    for i in range(count):
-        length = <Py_ssize_t>read_length(&data[offset])
-        start = <const char *>&data[0] + offset + 8
-        if decode:
-            result.append(PyUnicode_DecodeUTF8(start, length, "surrogateescape"))
-        else:
-            result.append(PyBytes_FromStringAndSize(start, length))
-        offset += 8 + length
-    return result
+
+    def __init__(self, const unsigned char[::1] data, Py_ssize_t offset, Py_ssize_t count):
+        cdef Py_ssize_t end
+        self.data, self.count = data, count
+        self.start = &data[0] + offset if data.shape[0] else NULL
+        with nogil:
+            end = end_of_strings(self.start, data.shape[0] - offset, 0, count)
+        self.nbytes = end
+
+    def decoded(self):
+        """The strings as a list of str; bytes that are not UTF-8 become lone surrogates, as ``surrogateescape`` has it."""
+        return self.cut(True)
+
+    def raw(self):
+        """The strings as a list of bytes."""
+        return self.cut(False)
+
+    cdef list cut(self, bint decode):
+        cdef Py_ssize_t i, length
+        cdef const char *at = <const char *>self.start
+        cdef list result = []
+        for i in range(self.count):
+            length = <Py_ssize_t>read_length(<const unsigned char *>at)
+            if decode:
+                result.append(PyUnicode_DecodeUTF8(at + 8, length, "surrogateescape"))
+            else:
+                result.append(PyBytes_FromStringAndSize(at + 8, length))
+            at += 8 + length
+        return result

@@ -1,28 +1,17 @@
-"""Packed weights: made once at load from stored rows, multiplied with rows of activations by all threads.
+"""Packed weights and their products with rows of activations, by all threads.
 
-A Weight is one product with one or more parts side by side (query, key and value; gate and up), which may be of different kinds. Stored block types
-go into integer panels code by code where that loses nothing; everything else is widened to float32 row by row and quantised or narrowed.
+A Weight is one product with one or more parts side by side (query, key and value; gate and up), which may be of different kinds.
 """
 
-from libc.math cimport ceil
-from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t, uint16_t
-from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy, memset
+from libc.stdint cimport int64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy
 
 from cygnet._core._kernels cimport CYG_F16, CYG_F32, CYG_GROUP, CYG_I4, CYG_I4M, CYG_I8, cyg_kernels, cyg_product, cyg_weight_kind, kernels
-from cygnet._core._threads cimport Job, team, team_claim, team_claim_near, team_finish
+from cygnet._core._packing cimport Unpacked
+from cygnet._core._threads cimport team, team_claim_near, team_finish
 
 from cygnet.errors import FormatError
-
-cdef extern from "dequantize.h":
-    ctypedef struct cyg_quant_type:
-        const char *name
-        int block_size
-        int block_bytes
-        void (*dequantize)(const uint8_t *blocks, size_t n_blocks, float *out) noexcept nogil
-        void (*unpack_int4)(const uint8_t *blocks, size_t n_blocks, uint8_t *codes, float *scales, float *minimums) noexcept nogil
-        void (*unpack_int8)(const uint8_t *blocks, size_t n_blocks, int8_t *codes, float *scales) noexcept nogil
-    const cyg_quant_type *cyg_quant_type_find(const char *name) noexcept nogil
 
 KINDS = {"float32": CYG_F32, "float16": CYG_F16, "bfloat16": CYG_F16 + 1, "int8": CYG_I8, "int4": CYG_I4M, "int4-symmetric": CYG_I4}
 
@@ -63,75 +52,6 @@ def weight_bytes(parts):
     return total
 
 
-cdef struct Source:
-    # The stored rows of one part.
-    const cyg_quant_type *type
-    const uint8_t *data
-    size_t row_bytes
-    const int64_t *index  # which stored rows, in order; NULL: all
-
-
-cdef struct PackJob:
-    const cyg_kernels *table
-    team *members
-    Linear *part
-    Source source
-    int failed
-
-
-cdef inline const uint8_t *_row(const Source *s, int64_t row) noexcept nogil:
-    return s.data + (s.index[row] if s.index != NULL else row) * s.row_bytes
-
-
-cdef int _direct(cyg_weight_kind kind, const cyg_quant_type *type) noexcept nogil:
-    """Whether stored blocks become codes of this kind without loss."""
-    if kind == CYG_I8:
-        return type.unpack_int8 != NULL
-    if kind == CYG_I4M:
-        return type.unpack_int4 != NULL
-    return kind == CYG_I4 and type.unpack_int4 != NULL and type.name[0] == b"Q" and type.name[3] == b"0" and type.name[1] == b"4"
-
-
-cdef void _pack(void *argument, int thread) noexcept nogil:
-    """Packs panels until none is left."""
-    cdef PackJob *job = <PackJob *>argument
-    cdef const cyg_kernels *table = job.table
-    cdef Linear *part = job.part
-    cdef const Source *source = &job.source
-    cdef int64_t k = part.k, groups = (k + CYG_GROUP - 1) // CYG_GROUP, nr = table.nr
-    cdef bint quantised = part.kind >= CYG_I8, direct = quantised and _direct(part.kind, source.type)
-    cdef size_t blocks = k // source.type.block_size
-    cdef float *values = <float *>malloc((nr * k + 1) * sizeof(float))
-    cdef uint8_t *codes = <uint8_t *>malloc(nr * k + 1)
-    cdef float *scales = <float *>malloc((nr * groups + 1) * sizeof(float))
-    cdef float *minima = <float *>malloc((nr * groups + 1) * sizeof(float))
-    cdef int64_t panel, row, rows
-    if values == NULL or codes == NULL or scales == NULL or minima == NULL:
-        job.failed = 1
-    while not job.failed:
-        panel = team_claim(job.members, thread, 1, part.panels)
-        if panel >= part.panels:
-            break
-        rows = min(nr, part.n - panel * nr)
-        for row in range(rows):
-            if not direct:
-                source.type.dequantize(_row(source, panel * nr + row), blocks, values + row * k)
-            elif part.kind == CYG_I8:
-                source.type.unpack_int8(_row(source, panel * nr + row), blocks, <int8_t *>codes + row * k, scales + row * groups)
-            else:
-                source.type.unpack_int4(_row(source, panel * nr + row), blocks, codes + row * k, scales + row * groups, minima + row * groups)
-        if not quantised:
-            table.pack_float(part.kind, values, k, rows, k, part.data + panel * part.panel_bytes)
-            continue
-        if not direct:
-            table.quantize_weights(part.kind, values, k, rows, k, codes, scales, minima)
-        table.pack_codes(part.kind, codes, scales, minima, rows, k, part.data + panel * part.panel_bytes)
-    free(values)
-    free(codes)
-    free(scales)
-    free(minima)
-
-
 cdef class Weight:
     """A product y = x W^T + b of one or more matrices over the same input.
 
@@ -141,41 +61,29 @@ cdef class Weight:
     parts : list of (kind, n, k, dtype, data, rows, bias)
         `kind` is a key of KINDS; `data` the stored rows as a uint8 array of `dtype` (a name such as "F32" or "Q4_1"), each row whole blocks;
         `rows` an int64 array choosing rows of data, or None; `bias` (n) float32 or None.
-    threads : int
+    waiting : list
+        Receives an Unpacked for each part: the weight is complete once `pack` has worked through them.
     """
 
-    def __cinit__(self, Arena arena, parts, int threads):
+    def __cinit__(self, Arena arena, parts, list waiting):
         self.arena = arena
         self.parts = <Linear *>calloc(max(len(parts), 1), sizeof(Linear))
         if self.parts == NULL:
             raise MemoryError()
         for part in parts:
-            self._add(*part, threads)
+            waiting.append(self._add(*part))
 
     def __dealloc__(self):
         free(self.parts)
 
-    def _add(self, kind, int64_t n, int64_t k, str dtype, const uint8_t[::1] data, const int64_t[::1] rows, const float[::1] bias, int threads):
+    def _add(self, kind, int64_t n, int64_t k, str dtype, data, rows, const float[::1] bias):
         cdef const cyg_kernels *table = kernels()
         cdef Linear *part = &self.parts[self.count]
-        cdef PackJob pack
-        cdef Job job
-        name = dtype.encode()
-        pack.source.type = cyg_quant_type_find(name)
-        if pack.source.type == NULL:
-            raise FormatError(f"weights of type {dtype} cannot be multiplied")
-        if k % pack.source.type.block_size:
-            raise FormatError(f"rows of {k} weights are not whole {dtype} blocks of {pack.source.type.block_size}")
-        pack.source.row_bytes = <size_t>(k // pack.source.type.block_size) * pack.source.type.block_bytes
-        stored = data.shape[0] // pack.source.row_bytes if pack.source.row_bytes else n
-        if (rows is None and stored < n) or (rows is not None and (rows.shape[0] != n or (n and not 0 <= _least(rows) <= _most(rows) < stored))):
-            raise FormatError(f"{n} rows are wanted of a matrix that stores {stored}")
+        cdef Unpacked stored = Unpacked(dtype, n, k, data, rows)
         if bias is not None and bias.shape[0] != n:
             raise FormatError(f"a bias of {bias.shape[0]} elements for {n} output features")
         if self.count and k != self.k:
             raise FormatError(f"matrices over {self.k} and {k} features in one product")
-        pack.source.data = &data[0] if data.shape[0] else NULL
-        pack.source.index = &rows[0] if rows is not None and n else NULL
         part.kind = <cyg_weight_kind><int>KINDS[kind]
         part.n, part.k, part.column = n, k, self.n
         part.panels = (n + table.nr - 1) // table.nr
@@ -184,19 +92,15 @@ cdef class Weight:
         if bias is not None and n:
             part.bias = <float *>self.arena.take(n * sizeof(float))
             memcpy(part.bias, &bias[0], n * sizeof(float))
-        pack.table, pack.part, pack.failed = table, part, 0
-        with Job(threads) as job:
-            pack.members = job.members
-            job.run(_pack, &pack, NULL)
-        if pack.failed:
-            raise MemoryError("cannot allocate the packing buffers")
+        stored.part, stored.memory = part[0], self.arena
         self.count += 1
         self.n += n
         self.k = k
+        return stored
 
     def with_bias(self, const float[::1] bias):
         """The same packed matrices with another bias (n): an output layer that shares the token embedding."""
-        cdef Weight other = Weight(self.arena, [], 1)
+        cdef Weight other = Weight(self.arena, [], [])
         cdef int i
         if bias.shape[0] != self.n:
             raise FormatError(f"a bias of {bias.shape[0]} elements for {self.n} output features")
@@ -236,20 +140,6 @@ cdef class Weight:
         """Bytes that one product reads: packed panels and biases."""
         return sum(self.parts[i].panels * self.parts[i].panel_bytes + (self.parts[i].n * 4 if self.parts[i].bias != NULL else 0)
                    for i in range(self.count))
-
-
-cdef int64_t _least(const int64_t[::1] v) noexcept:
-    cdef int64_t i, best = v[0]
-    for i in range(v.shape[0]):
-        best = min(best, v[i])
-    return best
-
-
-cdef int64_t _most(const int64_t[::1] v) noexcept:
-    cdef int64_t i, best = v[0]
-    for i in range(v.shape[0]):
-        best = max(best, v[i])
-    return best
 
 
 cdef bint needs_codes(const Linear *parts, int count) noexcept nogil:

@@ -44,12 +44,34 @@ static void pack_float(enum cyg_weight_kind kind, const float *w, int64_t ldw, i
     memset((char *)panel + bytes, 0, panel_bytes(kind, k) - bytes);
 }
 
-/* Code of row r at step i of its group; what pads a panel is a weight of zero scale. */
-CYG_INLINE uint8_t code_at(const uint8_t *codes, int64_t rows, int64_t k, int64_t r, int64_t i) { return r < rows && i < k ? codes[r * k + i] : 0; }
+/* The codes of one group, from rows that lie `stride` bytes apart: four steps of a row are one word. */
+CYG_INLINE void pack_group(enum cyg_weight_kind kind, const uint8_t *codes, int64_t stride, uint8_t *out) {
+    for (int64_t r = 0; r < NR; r++) {
+        uint32_t words[CYG_GROUP / 4];
+        memcpy(words, codes + r * stride, CYG_GROUP);
+        if (kind == CYG_I8)
+            for (int64_t step = 0; step < CYG_GROUP / 4; step++) {
+                const uint32_t word = words[step] ^ DOT_FLIP * 0x01010101u;
+                memcpy(out + (step * NR + r) * 4, &word, 4);
+            }
+        else
+            for (int64_t pair = 0; pair < CYG_GROUP / 8; pair++) {
+                const uint32_t word = words[2 * pair] | words[2 * pair + 1] << 4;
+                memcpy(out + (pair * NR + r) * 4, &word, 4);
+            }
+    }
+}
+
+/* A group that does not fill a panel: what pads it are weights of zero scale. */
+static void pad_group(const uint8_t *codes, int64_t stride, int64_t rows, int64_t steps, uint8_t padded[NR * CYG_GROUP]) {
+    memset(padded, 0, NR * CYG_GROUP);
+    for (int64_t r = 0; r < rows; r++) memcpy(padded + r * CYG_GROUP, codes + r * stride, (size_t)steps);
+}
 
 static void pack_codes(enum cyg_weight_kind kind, const uint8_t *codes, const float *scales, const float *minima, int64_t rows, int64_t k,
                        void *panel) {
     const int64_t groups = groups_of(k);
+    uint8_t padded[NR * CYG_GROUP];
     for (int64_t g = 0; g < groups; g++) {
         char *group = (char *)panel + g * group_bytes(kind);
         uint16_t *scale = (uint16_t *)group;
@@ -58,17 +80,12 @@ static void pack_codes(enum cyg_weight_kind kind, const uint8_t *codes, const fl
             scale[r] = r < rows ? f16_narrow(scales[r * groups + g]) : 0;
             if (kind == CYG_I4M) scale[NR + r] = r < rows ? f16_narrow(minima[r * groups + g]) : 0;
         }
-        for (int64_t i = 0; i < CYG_GROUP; i += 4) {
-            const int64_t step = i / 4;
-            for (int64_t r = 0; r < NR; r++) {
-                for (int64_t j = 0; j < 4; j++) {
-                    const uint8_t code = code_at(codes, rows, k, r, g * CYG_GROUP + i + j);
-                    if (kind == CYG_I8) out[(step * NR + r) * 4 + j] = code ^ DOT_FLIP;
-                    else if (step % 2 == 0) out[(step / 2 * NR + r) * 4 + j] = code;
-                    else out[(step / 2 * NR + r) * 4 + j] |= (uint8_t)(code << 4);
-                }
-            }
-        }
+        const uint8_t *first = codes + g * CYG_GROUP;
+        const int64_t steps = k - g * CYG_GROUP;
+        const int whole = rows == NR && steps >= CYG_GROUP;
+        if (!whole) pad_group(first, k, rows, steps < CYG_GROUP ? steps : CYG_GROUP, padded);
+        if (kind == CYG_I8) pack_group(CYG_I8, whole ? first : padded, whole ? k : CYG_GROUP, out);
+        else pack_group(CYG_I4, whole ? first : padded, whole ? k : CYG_GROUP, out);
     }
     const size_t bytes = (size_t)(groups * group_bytes(kind));
     memset((char *)panel + bytes, 0, panel_bytes(kind, k) - bytes);

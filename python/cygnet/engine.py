@@ -15,6 +15,7 @@ from cygnet._core._cache import BLOCK_TOKENS, BlockPool, Sequence
 from cygnet._core._forward import Runner
 from cygnet.architectures.spec import Disentangled, ModelKind, PositionTable, Task
 from cygnet.architectures.tokens import shifted_right, until_last_end
+from cygnet.background import Background
 from cygnet.convolved import Convolved
 from cygnet.cpu_count import thread_count
 from cygnet.engine_sides import (
@@ -73,6 +74,8 @@ class Engine:
         Limit of the key/value memory; by default 4 GiB or half of the machine's memory, if that is less. Memory is taken as it is needed.
     cache_dtype : str
         "float32" or "float16": how a decoder keeps keys and values. "auto" is float32 where its attention has float32 weights, else float16.
+    wait : bool
+        False returns while the weights are still being packed by a thread of their own: `finish` must be called before anything is computed.
 
     Raises
     ------
@@ -91,13 +94,20 @@ class Engine:
     block_tokens = BLOCK_TOKENS
 
     @_tells_of_memory
-    def __init__(self, spec, views, *, weights="auto", threads=None, max_context=None, cache_bytes=None, cache_dtype="auto"):
+    def __init__(self, spec, views, *, weights="auto", threads=None, max_context=None, cache_bytes=None, cache_dtype="auto", wait=True):
         self.spec = spec
         self.threads = thread_count(threads)
         self.max_context = self._context(max_context)
         self._lock = threading.RLock()
-        self._build(views, weights)
+        self._packing = Background(self._build(views, weights).finish)
+        if wait:
+            self.finish()
         self._pools(cache_bytes, cache_dtype)
+
+    @_tells_of_memory
+    def finish(self):
+        """Waits until the weights are packed."""
+        self._packing.result()
 
     def _context(self, asked):
         spec, limits = self.spec, [self.spec.max_positions]
@@ -117,6 +127,7 @@ class Engine:
         return asked
 
     def _build(self, views, weights):
+        """Describes the model to the compiled passes; the Packer that is returned has weights left to pack."""
         spec = self.spec
         packer = Packer(spec, views, weights, self.threads)
         builders = {}
@@ -149,6 +160,7 @@ class Engine:
             self._patches = projection_stack(packer.weight("encoder.embed.patch")), *small
         self.weight_bytes = packer.arena.bytes_used
         self.weight_kinds = {key: weight.kinds for key, weight in packer.packed.items()}
+        return packer
 
     def _pools(self, cache_bytes, cache_dtype):
         form = cache_form(cache_dtype, self.weight_kinds)

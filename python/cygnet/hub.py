@@ -3,7 +3,6 @@
 Cache layout: https://huggingface.co/docs/huggingface_hub/guides/manage-cache; installed files: https://packaging.python.org/specifications/recording-installed-packages/
 """
 
-import difflib
 import os
 import re
 from pathlib import Path, PurePosixPath
@@ -321,6 +320,8 @@ def _not_found(text, match):
             looked += f", and not in the Hugging Face cache ({_cache_folder()})"
             get = "if it is on the Hugging Face hub, cygnet.load(..., allow_download=True) fetches it; " if "/" in text else ""
     known = [entry.name for entry in list_models()]
-    similar = difflib.get_close_matches(text, known, cutoff=0.5)
+    from difflib import get_close_matches
+
+    similar = get_close_matches(text, known, cutoff=0.5)
     here = f"similar: {', '.join(similar)}; " if similar else f"on this machine: {', '.join(known[:5])}; " if known else ""
     return ModelNotFound(f"no model {text!r}: {looked}; {here}{get}{HOW_TO_GET}")

@@ -1,20 +1,22 @@
 """From a ModelSpec and its tensors to packed weights and stacks that the compiled forward pass runs.
 
-Everything is planned first (which matrices stand side by side in one product, in which form, how many bytes), then packed into one piece of memory,
-tensor by tensor; the stored bytes of each are let go of at once, so that loading never holds a model twice.
+Everything is planned first (which matrices stand side by side in one product, in which form, how many bytes); each has its place in one piece of
+memory before a byte is read. Packing itself can then go on beside the interpreter, piece by piece; the stored bytes of each are let go of at once, so
+that loading never holds a model twice.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from cygnet._core._linear import Arena, Weight, weight_bytes
+from cygnet._core._packing import pack
 from cygnet._core._stack import Stack
 from cygnet.architectures.inventory import relative_name
 from cygnet.architectures.spec import Alibi, Disentangled, Mask, Mixing, NormKind, Placement, PositionTable, QKNorm, Relative, Rotary
 from cygnet.errors import OptionError, UnsupportedModel
+from cygnet.formats.mapping import lies_in_file
+from cygnet.records import record
 from cygnet.reference.positions import deberta_buckets
 
 WEIGHTS = ("auto", "float32", "float16", "bfloat16", "int8", "int4")
@@ -24,6 +26,7 @@ PLAIN = ("F32", "F64", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "BO
 MULTIPLIED_AS_STORED = ("F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K")
 # Longest sequence of a model with disentangled attention, whose every query meets every key in a table of distances.
 DISENTANGLED_REACH = 1 << 14
+PIECE_BYTES = 32 << 20  # stored bytes that are packed before they are let go of
 
 
 def weight_kind(dtype, option, role="block"):
@@ -52,7 +55,7 @@ def weight_kind(dtype, option, role="block"):
     return "int8" if option == "int4" and role == "table" else option
 
 
-@dataclass(frozen=True)
+@record
 class Matrix:
     """One matrix of a product: our name, and how its bytes become a packed part."""
 
@@ -79,6 +82,7 @@ class Packer:
         self.plan = {}
         self.arena = None
         self.packed = {}
+        self.waiting = []  # (matrices to be packed, what to release afterwards)
 
     # ---- planning
 
@@ -98,12 +102,30 @@ class Packer:
     # ---- packing
 
     def weight(self, key):
-        """The packed product of that key."""
+        """The product of that key, in its place; its bytes are there after `finish`."""
         if key not in self.packed:
-            self.packed[key] = Weight(self.arena, [self._part(m) for m in self.plan[key]], self.threads)
-            for matrix in self.plan[key]:
-                self.views[f"{matrix.name}.weight"].release()
+            parts = [self._part(m) for m in self.plan[key]]
+            matrices = []
+            self.packed[key] = Weight(self.arena, parts, matrices)
+            views = [self.views[f"{m.name}.weight"] for m in self.plan[key]]
+            self.waiting.append((matrices, views))
+            if not all(lies_in_file(part[4]) for part in parts):
+                self.finish()  # what was read into memory must not pile up
         return self.packed[key]
+
+    def finish(self):
+        """Packs every weight that was asked for."""
+        waiting, self.waiting = self.waiting, []
+        matrices, views, size = [], [], 0
+        for i, (more, their_views) in enumerate(waiting):
+            matrices += more
+            views += their_views
+            size += sum(m.nbytes for m in more)
+            if size >= PIECE_BYTES or i == len(waiting) - 1:
+                pack(matrices, self.threads)
+                for view in views:
+                    view.release()
+                matrices, views, size = [], [], 0
 
     def _part(self, matrix):
         view = self.views[f"{matrix.name}.weight"]
@@ -329,7 +351,10 @@ class StackBuilder:
             split = np.ascontiguousarray(rows.reshape(len(table), spec.heads, spec.head_dim).swapaxes(0, 1), np.float32)
             arena = Arena(sum(weight_bytes([("float32", len(table), spec.head_dim)]) for _ in split))
             parts = [("float32", len(table), spec.head_dim, "F32", head.view(np.uint8).reshape(-1), None, None) for head in split]
-            return [Weight(arena, [part], packer.threads) for part in parts]
+            matrices = []
+            weights = [Weight(arena, [part], matrices) for part in parts]
+            pack(matrices, packer.threads)
+            return weights
 
         distance = np.arange(-DISENTANGLED_REACH, DISENTANGLED_REACH + 1)
         if d.buckets:

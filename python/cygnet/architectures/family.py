@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from cygnet.architectures.spec import ModelSpec, Task
+from cygnet.records import record
 
 
-@dataclass(frozen=True)
+@record
 class Built:
     """A spec, the weight table that serves it, and patterns of tensors that may be left over."""
 
@@ -17,7 +17,7 @@ class Built:
     ignored: tuple = ()
 
 
-@dataclass(frozen=True)
+@record
 class Family:
     """One architecture family.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import importlib
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 from cygnet.architectures import gguf, gguf_tensors
@@ -20,6 +19,7 @@ from cygnet.architectures.weights import Source, bind
 from cygnet.errors import CygnetError, UnsupportedModel, WeightsError
 from cygnet.files import read_json
 from cygnet.formats import open_weights
+from cygnet.records import record
 
 # model_type of config.json -> module of cygnet.architectures.families, and the name of the Family in it where it holds several
 FAMILIES = {
@@ -115,7 +115,7 @@ FAMILIES = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class LoadedSpec:
     """A model ready to be packed: what it computes and where its numbers are.
 

@@ -1,4 +1,4 @@
-"""ModelSpec: what a Transformer computes, as a few frozen dataclasses of enums and numbers.
+"""ModelSpec: what a Transformer computes, as a few records of enums and numbers.
 
 A family file turns a config into a ModelSpec; the engine and the NumPy reference run any ModelSpec. Nothing here knows a family, and nothing
 that runs knows more of a model than its spec and its tensors, which carry these names (`{s}` is `encoder` or `decoder`, `{i}` the layer):
@@ -25,8 +25,10 @@ Matrices are (out_features, in_features). A bias or norm bias that a file lacks 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
+
+from cygnet.records import record
 
 
 class ModelKind(Enum):
@@ -121,13 +123,13 @@ class Pool(Enum):
     FIRST_AND_MEAN = "first-and-mean"  # the first row and the mean of the others side by side (DINOv2)
 
 
-@dataclass(frozen=True)
+@record
 class NormSpec:
     kind: NormKind
     eps: float
 
 
-@dataclass(frozen=True)
+@record
 class RopeScaling:
     """Scaling of rotary frequencies; fields that a kind does not use stay None."""
 
@@ -146,7 +148,7 @@ class RopeScaling:
     long_factor: tuple[float, ...] | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Rotary:
     """Rotary positions (Su et al. 2021) on the first `dim` elements of each head."""
 
@@ -157,7 +159,7 @@ class Rotary:
     max_positions: int = 2048
 
 
-@dataclass(frozen=True)
+@record
 class Alibi:
     """slope[h] * key position added to the scores (Press et al. 2022)."""
 
@@ -166,7 +168,7 @@ class Alibi:
     bfloat16: bool = False  # slope and slope * position rounded to bfloat16 (Falcon)
 
 
-@dataclass(frozen=True)
+@record
 class Relative:
     """A learned bias per head and bucket of (key position - query position) (T5)."""
 
@@ -176,7 +178,7 @@ class Relative:
     layer: int | None = None  # the table of this layer alone: {s}.{layer}.relative.weight (UMT5)
 
 
-@dataclass(frozen=True)
+@record
 class Disentangled:
     """Content-to-position and position-to-content scores (He et al. 2021)."""
 
@@ -188,7 +190,7 @@ class Disentangled:
     shared_projection: bool = True  # positions go through the content's own key and query projections
 
 
-@dataclass(frozen=True)
+@record
 class AttentionSpec:
     heads: int
     kv_heads: int
@@ -204,7 +206,7 @@ class AttentionSpec:
     clip_qkv: float | None = None  # queries, keys and values clamped to [-clip, clip], behind a norm of the whole vector
 
 
-@dataclass(frozen=True)
+@record
 class ExpertsSpec:
     count: int
     top_k: int
@@ -214,7 +216,7 @@ class ExpertsSpec:
     shared_gate: bool = False  # its output times sigmoid(shared_gate . x)
 
 
-@dataclass(frozen=True)
+@record
 class FeedForwardSpec:
     hidden_size: int
     activation: Activation
@@ -222,7 +224,7 @@ class FeedForwardSpec:
     experts: ExpertsSpec | None = None
 
 
-@dataclass(frozen=True)
+@record
 class LayerSpec:
     attention: AttentionSpec
     ffn: FeedForwardSpec
@@ -234,7 +236,7 @@ class LayerSpec:
     residual_scale: float = 1.0  # each sublayer's output is multiplied by it
 
 
-@dataclass(frozen=True)
+@record
 class PositionSpec:
     kind: PositionTable
     count: int  # rows of the table
@@ -243,7 +245,7 @@ class PositionSpec:
     padding_row: int = 0
 
 
-@dataclass(frozen=True)
+@record
 class PatchSpec:
     """Images (channels, height, width) cut into square patches, row by row; a class token, or several rows, stand in front."""
 
@@ -253,7 +255,7 @@ class PatchSpec:
     front: int = 1
 
 
-@dataclass(frozen=True)
+@record
 class EmbeddingSpec:
     """token * scale [+ position] [+ type] [-> norm] [-> project]."""
 
@@ -268,7 +270,7 @@ class EmbeddingSpec:
     positions_after_project: bool = False  # positions come last, behind norm and projection (OPT, Blenderbot-small)
 
 
-@dataclass(frozen=True)
+@record
 class ConvolutionSpec:
     """Behind the first layer: norm(x + activation(convolution of the embeddings over positions, zeros beyond both ends)) (DeBERTa v2)."""
 
@@ -277,7 +279,7 @@ class ConvolutionSpec:
     norm: NormSpec
 
 
-@dataclass(frozen=True)
+@record
 class StackSpec:
     hidden_size: int
     embedding: EmbeddingSpec
@@ -289,7 +291,7 @@ class StackSpec:
     shared_embedding: bool = False  # the decoder reads the encoder's token embedding
 
 
-@dataclass(frozen=True)
+@record
 class HeadStep:
     """One affine map (`features` outputs) with an activation, or a norm, of a head; `name` leads to head.{name}.weight."""
 
@@ -300,7 +302,7 @@ class HeadStep:
     tied: bool = False  # the weight is the token embedding
 
 
-@dataclass(frozen=True)
+@record
 class HeadSpec:
     pool: Pool
     steps: tuple[HeadStep, ...]
@@ -310,7 +312,7 @@ class HeadSpec:
     hidden_scale: float = 1.0  # hidden states are multiplied by it before the first step (T5)
 
 
-@dataclass(frozen=True)
+@record
 class TokenIds:
     """Control tokens from generation_config.json, config.json or GGUF metadata, in that order of precedence."""
 
@@ -323,7 +325,7 @@ class TokenIds:
     suppress: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class ModelSpec:
     family: str
     kind: ModelKind

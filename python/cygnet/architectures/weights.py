@@ -9,13 +9,13 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from cygnet.architectures.inventory import inventory
 from cygnet.architectures.transforms import ShapeMismatch, plain
 from cygnet.errors import WeightsError
+from cygnet.records import record
 
 logger = logging.getLogger("cygnet")
 
@@ -36,7 +36,7 @@ HOLDS_FRACTIONS = re.compile(r"(?!(I|U)\d|BOOL|C\d)")  # IQ4_NL and its kin are 
 EXPERT = re.compile(r"\.experts\.(\d+)\.")
 
 
-@dataclass(frozen=True)
+@record
 class Row:
     """One line of a family's weight table.
 

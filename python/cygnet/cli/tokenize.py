@@ -22,7 +22,7 @@ def run(args) -> None:
     tokenizer = _tokenizer(args.model)
     for text in texts:
         if args.explain:
-            from cygnet.tokenizers.explain import explain, lines
+            from cygnet.tokenizers.explanation import explain, lines
 
             print("\n".join(lines(explain(tokenizer, text))))
             continue

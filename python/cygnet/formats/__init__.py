@@ -6,13 +6,9 @@ from pathlib import Path
 from cygnet.errors import FormatError, ModelNotFound
 from cygnet.files import read_bytes
 from cygnet.formats import gguf, keras, marian, safetensors, torch_legacy
-from cygnet.formats.flax import read_flax
-from cygnet.formats.npz import read_npz
 from cygnet.formats.shards import SPLIT_NAME, read_sharded, read_split_gguf
 from cygnet.formats.tensor import Tensor
-from cygnet.formats.torch_zip import read_torch_zip
 from cygnet.formats.weight_file import WeightFile
-from cygnet.formats.zip_members import ZipMembers
 
 __all__ = ["Tensor", "WeightFile", "find_weights", "open_weights"]
 
@@ -28,10 +24,21 @@ def _is_zip(head):
 
 def _read_zip(path):
     """PyTorch archives and .npz are both zip files, only the former hold a pickle of this name; some .npz are Marian's."""
+    # Imported here, as the standard library's reader of archives brings much along.
+    from cygnet.formats.npz import read_npz
+    from cygnet.formats.torch_zip import read_torch_zip
+    from cygnet.formats.zip_members import ZipMembers
+
     members = ZipMembers(path)
     is_torch = any(name.rpartition("/")[2] == "data.pkl" for name in members)
     members.close()
     return read_torch_zip(path) if is_torch else marian.from_npz(read_npz(path))
+
+
+def _read_flax(path):
+    from cygnet.formats.flax import read_flax
+
+    return read_flax(path)
 
 
 def _no_magic(head):
@@ -46,7 +53,7 @@ READERS = [
     (torch_legacy.recognises, (".bin", ".pt", ".pth"), torch_legacy.read_torch_legacy),
     (keras.recognises, (".h5", ".hdf5"), keras.read_keras),
     (marian.recognises, (), marian.read_marian),
-    (_no_magic, (".msgpack",), read_flax),
+    (_no_magic, (".msgpack",), _read_flax),
 ]
 
 

@@ -9,11 +9,10 @@ from collections.abc import Mapping as AbstractMapping
 from functools import partial
 from math import prod
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
-from cygnet._core._gguf import cut_strings, skip_strings
+from cygnet._core._gguf import Strings
 from cygnet.errors import FormatError
 from cygnet.formats.mapping import Mapping
 from cygnet.formats.quant_types import GGML_TYPES, UNREAD_GGML_TYPES
@@ -36,30 +35,22 @@ def recognises(head):
     return head[:4] == b"GGUF"
 
 
-class _Strings(NamedTuple):
-    """Where an array of strings lies in the file."""
-
-    offset: int
-    count: int
-
-    def cut(self, data, *, decode):
-        return cut_strings(data, self.offset, self.count, decode)
-
-
 class Metadata(AbstractMapping):
     """Keys and values of a GGUF file; arrays of strings are decoded when first asked for.
 
     Numbers come as int, float and bool, strings as str, arrays of numbers as read-only NumPy arrays, arrays of strings as lists of str.
     """
 
-    def __init__(self, data, values):
-        self._data = data
+    def __init__(self, values):
         self._values = values
+        self._decoded = {}
 
     def __getitem__(self, key):
+        if key in self._decoded:
+            return self._decoded[key]
         value = self._values[key]
-        if isinstance(value, _Strings):
-            value = self._values[key] = value.cut(self._data, decode=True)
+        if isinstance(value, Strings):
+            value = self._decoded[key] = value.decoded()
         return value
 
     def __iter__(self):
@@ -82,13 +73,16 @@ class Metadata(AbstractMapping):
             If the value is no string and no array of strings.
         """
         value = self._values[key]
-        if isinstance(value, _Strings):
-            return value.cut(self._data, decode=False)
+        if isinstance(value, Strings):
+            return value.raw()
         if isinstance(value, str):
             return value.encode("utf-8", "surrogateescape")
-        if isinstance(value, list):
-            return [text.encode("utf-8", "surrogateescape") for text in value]
         raise FormatError(f"metadata {key!r} holds no strings")
+
+    def in_place(self, key):
+        """An array of strings as it lies in the file, a `Strings`; None if the value is of another kind, or there is none."""
+        value = self._values.get(key)
+        return value if isinstance(value, Strings) else None
 
 
 class _Cursor:
@@ -199,7 +193,7 @@ def _read_metadata(cursor, count):
             values[key] = _read_array(cursor, what)
         else:
             values[key] = _numbers(cursor, kind, 1, what).item()
-    return Metadata(cursor.data, values)
+    return Metadata(values)
 
 
 def _read_array(cursor, what):
@@ -212,11 +206,10 @@ def _read_array(cursor, what):
     left = cursor.size - cursor.offset
     if count > left // 8:
         cursor.fail(f"{what} has {count} strings, which do not fit the {left} bytes that follow")
-    strings = _Strings(cursor.offset, count)
-    end = skip_strings(cursor.data, cursor.offset, count)
-    if end < 0:
-        cursor.fail(f"string {-1 - end} of {what} does not lie inside the file")
-    cursor.offset = end
+    strings = Strings(cursor.data, cursor.offset, count)
+    if strings.nbytes < 0:
+        cursor.fail(f"string {-1 - strings.nbytes} of {what} does not lie inside the file")
+    cursor.offset += strings.nbytes
     return strings
 
 

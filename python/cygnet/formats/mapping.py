@@ -70,3 +70,10 @@ class Mapping:
                 self._map.close()
             except BufferError:
                 pass
+
+
+def lies_in_file(array):
+    """Whether an array is a view of a mapped file, which costs no memory of its own."""
+    while isinstance(array, np.ndarray):
+        array = array.base
+    return isinstance(array.obj if isinstance(array, memoryview) else array, mmap.mmap)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
@@ -267,7 +266,9 @@ def _canonical(options: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in options.items():
         name = ALIASES.get(key, key)
         if name not in _FIELDS:
-            close = difflib.get_close_matches(key, [*_FIELDS, *ALIASES], n=3)
+            from difflib import get_close_matches
+
+            close = get_close_matches(key, [*_FIELDS, *ALIASES], n=3)
             raise OptionError(f"no generation option is called {key!r}" + (f"; did you mean {' or '.join(close)}?" if close else ""))
         if value is not None:
             if name in found:

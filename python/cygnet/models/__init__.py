@@ -1,0 +1,3 @@
+from cygnet.blas_threads import import_numpy
+
+import_numpy()

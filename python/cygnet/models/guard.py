@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from cygnet.records import record
 
 GUARD = "\ufdd0"  # a Unicode noncharacter: never part of a text that is interchanged
 _WRITTEN_GUARD = re.compile(GUARD + r"|\\ufdd0")  # the second is what JSON with ASCII escapes makes of it
 
 
-@dataclass(frozen=True)
+@record
 class Prompt:
     """A rendered prompt; control tokens spelled inside the `literal` spans (start, end) are text."""
 

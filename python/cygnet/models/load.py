@@ -145,10 +145,7 @@ def load(
     path = resolve(source, allow_download=allow_download)
     loaded = load_spec(path, task=_task(path, task), ignore_unknown_config=ignore_unknown_config)
     small = None if draft is None else _draft_spec(resolve(draft, allow_download=allow_download), loaded.spec, ignore_unknown_config)
-    tokenizer = load_tokenizer(path)
-    if tokenizer is not None and loaded.spec.family in ENDED_BY_THE_ENGINE:
-        tokenizer.end_texts_with(loaded.spec.tokens.eos[0])
-    model = _assemble(loaded, tokenizer, path, weights, threads, max_context, cache_dtype, small)
+    model = _assemble(loaded, path, weights, threads, max_context, cache_dtype, small)
     seconds = time.perf_counter() - start
     logger.info("%r: weights %s, %d threads, %s, loaded in %.2f s", model, weights, threads, isa_name(), seconds)
     return model
@@ -210,20 +207,31 @@ def _draft_spec(path: Path, spec, ignore_unknown_config: bool):
     return small
 
 
-def _assemble(loaded, tokenizer, path: Path, weights: str, threads: int, max_context: int | None, cache_dtype: str, small=None) -> Any:
-    """Packs the weights and makes the public object."""
+def _assemble(loaded, path: Path, weights: str, threads: int, max_context: int | None, cache_dtype: str, small=None) -> Any:
+    """Packs the weights, reads the tokenizer meanwhile, and makes the public object."""
     from cygnet.engine import Engine
 
     spec = loaded.spec
+    engine = Engine(spec, loaded.weights, weights=weights, threads=threads, max_context=max_context, cache_dtype=cache_dtype, wait=False)
+    try:
+        kind = _class_of(spec)
+        tokenizer = load_tokenizer(path)
+        if tokenizer is not None and spec.family in ENDED_BY_THE_ENGINE:
+            tokenizer.end_texts_with(spec.tokens.eos[0])
+    finally:
+        engine.finish()
+    draft = None if small is None else Engine(small.spec, small.weights, weights=weights, threads=threads, cache_dtype=cache_dtype)
+    return kind(Parts(spec, engine, tokenizer, path, loaded.config, engine.max_context, loaded.weights, draft))
+
+
+def _class_of(spec) -> Any:
+    """The public class of a model."""
     module, name = CLASSES[spec.task]
     if spec.task is Task.SEQUENCE_CLASSIFICATION and len(spec.labels) == 1:
         name = "CrossEncoder"
     if spec.task is Task.ENCODER and spec.encoder is not None and spec.encoder.embedding.patches is not None:
         module, name = "images", "ImageEncoder"
-    kind = getattr(import_module(f"cygnet.models.{module}"), name)
-    engine = Engine(spec, loaded.weights, weights=weights, threads=threads, max_context=max_context, cache_dtype=cache_dtype)
-    draft = None if small is None else Engine(small.spec, small.weights, weights=weights, threads=threads, cache_dtype=cache_dtype)
-    return kind(Parts(spec, engine, tokenizer, path, loaded.config, engine.max_context, loaded.weights, draft))
+    return getattr(import_module(f"cygnet.models.{module}"), name)
 
 
 def _check(weights: str, max_context: int | None, cache_dtype: str) -> None:

@@ -5,17 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-
-import regex
+from typing import TYPE_CHECKING
 
 from cygnet._core._lane import Marks
 from cygnet.tokenizers.aligned import AlignedText
 from cygnet.tokenizers.components import Model, Normalizer
+from cygnet.tokenizers.expressions import Expression
 from cygnet.tokenizers.unicode_classes import SPACE, WORD, as_unicode_16
 
-WORD_CHAR = regex.compile(rf"[{WORD}]")
-SPACES = regex.compile(rf"[{SPACE}]*")
-ASCII_SPACES = regex.compile(r"[\t-\r ]*")
+if TYPE_CHECKING:
+    import regex
+
+WORD_CHAR = Expression(rf"[{WORD}]")
+SPACES = Expression(rf"[{SPACE}]*")
+ASCII_SPACES = Expression(r"[\t-\r ]*")
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,8 @@ class Matcher:
 
     @cached_property
     def find(self) -> regex.Pattern:
+        import regex
+
         return regex.compile("|".join(map(regex.escape, sorted(self.tokens, key=len, reverse=True))))
 
     def split(self, text: str, is_literal: Callable[[int, int], bool] | None = None) -> list[tuple[int, int, AddedToken | None]]:

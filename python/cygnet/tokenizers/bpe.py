@@ -68,9 +68,11 @@ class BPE:
         if largest > MAX_ID:
             raise TokenizerError(f"{where}.vocab has the id {largest}; BPE ids go up to {MAX_ID}")
         self.vocab = vocab
-        self.names: list[str | None] = [None] * (largest + 1)
+        names: list[str | None] = [None] * (largest + 1)
         for token, token_id in vocab.items():
-            self.names[token_id] = token
+            names[token_id] = token
+        # A tuple of strings is nothing to the garbage collector, which goes through a list each time.
+        self.names = tuple(names)
         self.vocab_size = len(vocab)
         self.prefix = continuing_subword_prefix
         self.suffix = end_of_word_suffix

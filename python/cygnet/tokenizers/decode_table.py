@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from cygnet._core._decode import DecodeTable
+from cygnet.records import record
 from cygnet.tokenizers import decoders
 from cygnet.tokenizers.byte_alphabet import to_bytes
 from cygnet.tokenizers.components import Decoder
 
 
-@dataclass(frozen=True)
+@record
 class TableForm:
     """A decoder in the form of a table.
 

@@ -9,11 +9,10 @@ import codecs
 from collections.abc import Callable
 from typing import Protocol
 
-import regex
-
 from cygnet.tokenizers.byte_alphabet import CHAR_TO_BYTE
+from cygnet.tokenizers.expressions import Expression
 
-BYTE_TOKEN = regex.compile(r"<0x(?:[0-9A-Fa-f]{2}|\+[0-9A-Fa-f])>")
+BYTE_TOKEN = Expression(r"<0x(?:[0-9A-Fa-f]{2}|\+[0-9A-Fa-f])>")
 CLEAN_UP = [
     (" .", "."),
     (" ?", "?"),
@@ -283,7 +282,7 @@ class _CTCStage:
 class Replace(DecoderBase):
     """A literal string or a regular expression replaced in each token."""
 
-    def __init__(self, pattern: str | regex.Pattern, content: str):
+    def __init__(self, pattern: str | Expression, content: str):
         self.pattern = pattern
         self.content = content
 

@@ -7,23 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import regex
 
-from cygnet._core._charsmap import Charsmap
-from cygnet._core._merges import MergeSegmenter
-from cygnet._core._sentencepiece import Rewriter
-from cygnet._core._unigram import UnigramSegmenter
 from cygnet.errors import FormatError, TokenizerError
 from cygnet.tokenizers.added_tokens import AddedToken
+from cygnet.tokenizers.expressions import Expression
 from cygnet.tokenizers.gguf_split import WHOLE_LINES, known_names, split_of
 from cygnet.tokenizers.gguf_stages import BertWords, GgufBPE, GgufDecoder, LineBPE, Words
 from cygnet.tokenizers.gguf_vocab import CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, GgufVocab
 from cygnet.tokenizers.normalizers import Replace
 from cygnet.tokenizers.postprocessors import BertProcessing, Sequence, Special, TemplateProcessing
 from cygnet.tokenizers.pretokenizers import Sequence as PreTokenizers
-from cygnet.tokenizers.sentencepiece import UNKNOWN_PENALTY, SentencePieceModel, SentencePieceNormalizer
 from cygnet.tokenizers.tokenizer import Tokenizer
-from cygnet.tokenizers.wordpiece import NO_LIMIT, WordPiece
 
 SETTING_NAMES = {
     "bos": "bos_token",
@@ -116,12 +110,12 @@ def bpe_stages(vocab: GgufVocab) -> dict[str, Any]:
     split = split_of(name)
     if split is None:
         raise TokenizerError(f"{vocab.where}: unknown pre-tokenizer tokenizer.ggml.pre {name[:40]!r}; known are {', '.join(known_names())}")
-    merges = vocab.get("merges", list, [] if name == "kimi-k2" else None)
+    merges = vocab.merges([] if name == "kimi-k2" else None)
     kind = LineBPE if name in WHOLE_LINES else GgufBPE
     model = kind(vocab.ids, merges, ignore_merges=split.ignore_merges, byte_fallback=not split.byte_level, where=f"{vocab.where}: tokenizer.ggml")
     return {
         "model": model,
-        "normalizer": Replace(regex.compile(" "), "▁") if split.escape_spaces else None,
+        "normalizer": Replace(Expression(" "), "▁") if split.escape_spaces else None,
         "pre_tokenizer": split.pre_tokenizer(),
         "post_processor": template(vocab, split.add_bos, False, always_bos=name in WHOLE_LINES),
         "decoder": GgufDecoder(
@@ -146,7 +140,15 @@ def byte_ids(vocab: GgufVocab) -> list[int | None]:
     return [vocab.ids.get(f"<0x{byte:02X}>", vocab.ids.get(chr(byte)) if byte < 128 else None) for byte in range(256)]
 
 
+# Each kind imports what only it needs: together it takes as long as reading a vocabulary.
+
+
 def llama_stages(vocab: GgufVocab) -> dict[str, Any]:
+    from cygnet._core._charsmap import Charsmap
+    from cygnet._core._merges import MergeSegmenter
+    from cygnet._core._sentencepiece import Rewriter
+    from cygnet.tokenizers.sentencepiece import SentencePieceModel, SentencePieceNormalizer
+
     prefix = add_space_prefix(vocab, True)
     unknown = vocab.special_ids.get("unknown")
     segmenter = MergeSegmenter(vocab.tokens, range(len(vocab.tokens)), vocab.scores.tolist(), ((), ()), (), (), unknown, byte_ids(vocab))
@@ -159,6 +161,8 @@ def llama_stages(vocab: GgufVocab) -> dict[str, Any]:
 
 
 def bert_stages(vocab: GgufVocab) -> dict[str, Any]:
+    from cygnet.tokenizers.wordpiece import NO_LIMIT, WordPiece
+
     for name in ("bos", "seperator", "unknown"):
         if name not in vocab.special_ids:
             raise TokenizerError(f"{vocab.where}: tokenizer.ggml.{name}_token_id is not set")
@@ -172,6 +176,11 @@ def bert_stages(vocab: GgufVocab) -> dict[str, Any]:
 
 
 def t5_stages(vocab: GgufVocab) -> dict[str, Any]:
+    from cygnet._core._charsmap import Charsmap
+    from cygnet._core._sentencepiece import Rewriter
+    from cygnet._core._unigram import UnigramSegmenter
+    from cygnet.tokenizers.sentencepiece import UNKNOWN_PENALTY, SentencePieceModel, SentencePieceNormalizer
+
     charsmap = vocab.array("precompiled_charsmap")
     if charsmap is not None and charsmap.dtype.kind not in "iu":
         raise TokenizerError(f"{vocab.where}: tokenizer.ggml.precompiled_charsmap must hold bytes")

@@ -5,10 +5,9 @@ The names and what they stand for are those of llama.cpp. A row gives the expres
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from cygnet.records import record
 from cygnet.tokenizers.components import PreTokenizer
-from cygnet.tokenizers.patterns import compile_pattern
+from cygnet.tokenizers.patterns import FileExpression
 from cygnet.tokenizers.pretokenizers import GPT2_PATTERN, ByteLevel, Sequence, Split
 from cygnet.tokenizers.split_rules import CJK_PATTERN, DEEPSEEK_PATTERN, LLAMA3_PATTERN, QWEN2_PATTERN
 
@@ -53,7 +52,7 @@ EAST_ASIAN = (
 HAN = r"[\u3400-\u4DBF\u4E00-\u9FFF\uF900-\uFAFF\U00020000-\U0002A6DF\U0002A700-\U0002EBEF\U0002F800-\U0002FA1F]"
 
 
-@dataclass(frozen=True)
+@record
 class GgufSplit:
     """What a pre-tokenizer name stands for.
 
@@ -80,7 +79,7 @@ class GgufSplit:
     escape_spaces: bool = False
 
     def pre_tokenizer(self) -> PreTokenizer:
-        stages: list[PreTokenizer] = [Split(compile_pattern(p), "Isolated", False, p, unicode_15=True) for p in self.patterns]
+        stages: list[PreTokenizer] = [Split(FileExpression(p), "Isolated", False, p, unicode_15=True) for p in self.patterns]
         if self.byte_level:
             stages.append(ByteLevel(add_prefix_space=False, use_regex=False))
         return Sequence(stages)

@@ -139,7 +139,7 @@ class GgufDecoder(DecoderBase):
 
     def __init__(self, ids: dict[str, int], types: np.ndarray, byte_level: bool, escape_spaces: bool, strip_first: bool, clean_spaces: bool):
         self.ids = ids
-        self.types = types.tolist()
+        self.types = types.astype(np.uint8).tobytes()
         self.byte_level = byte_level
         self.escape_spaces = escape_spaces
         self.strip_first = strip_first

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from cygnet._core._gguf import Strings
 from cygnet.errors import TokenizerError
 
 UNDEFINED, NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(7)
@@ -100,6 +101,12 @@ class GgufVocab:
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
             raise TokenizerError(f"{self.where}: tokenizer.ggml.{name} must be {kind.__name__}, not {type(value).__name__}")
         return value
+
+    def merges(self, default: list | None = None) -> list | Strings:
+        """tokenizer.ggml.merges: as they lie in the file, where the metadata come from one."""
+        in_place = getattr(self.metadata, "in_place", None)
+        found = in_place and in_place("tokenizer.ggml.merges")
+        return self.get("merges", list, default) if found is None else found
 
     def of_type(self, *types: int) -> list[int]:
         """Ids of the tokens of these types."""

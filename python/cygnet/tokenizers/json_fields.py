@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import regex
-
 from cygnet.errors import TokenizerError
+from cygnet.tokenizers.expressions import Expression
 from cygnet.tokenizers.patterns import compile_pattern
 
 MISSING = object()
@@ -71,8 +70,8 @@ class Fields:
     def objects(self, name: str, default: Any = MISSING) -> list[Fields]:
         return [Fields(item, f"{self.where}.{name}[{i}]") for i, item in enumerate(self.get(name, list, default))]
 
-    def pattern(self, name: str = "pattern") -> str | regex.Pattern:
-        """A literal string, or a compiled regular expression."""
+    def pattern(self, name: str = "pattern") -> str | Expression:
+        """A literal string, or a regular expression."""
         found = self.get(name, (dict, str))
         if isinstance(found, str):
             return found

@@ -10,14 +10,13 @@ import binascii
 from collections import abc
 from typing import Any
 
-import regex
-
 from cygnet._core import _unicode
 from cygnet._core._charsmap import Charsmap
 from cygnet.errors import TokenizerError
 from cygnet.tokenizers.aligned import AlignedText
 from cygnet.tokenizers.byte_alphabet import BYTE_TO_CHAR
 from cygnet.tokenizers.components import Normalizer
+from cygnet.tokenizers.expressions import Expression
 from cygnet.tokenizers.json_fields import Fields
 from cygnet.tokenizers.json_stages import build, children
 
@@ -87,7 +86,7 @@ class StripAccents:
 class Replace:
     """Every match of a string or of a regular expression replaced by a fixed string."""
 
-    def __init__(self, pattern: regex.Pattern, content: str):
+    def __init__(self, pattern: Expression, content: str):
         self.pattern = pattern
         self.content = content
 
@@ -216,7 +215,7 @@ def _bert(fields: Fields) -> BertNormalizer:
 
 def _replace(fields: Fields) -> Replace:
     pattern = fields.pattern()
-    return Replace(regex.compile(regex.escape(pattern)) if isinstance(pattern, str) else pattern, fields.string("content"))
+    return Replace(Expression(pattern, literal=True) if isinstance(pattern, str) else pattern, fields.string("content"))
 
 
 def _precompiled(fields: Fields) -> Precompiled:

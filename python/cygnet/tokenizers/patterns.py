@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
-import regex
+import re
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
 from cygnet.errors import TokenizerError
+from cygnet.tokenizers.expressions import Expression
 from cygnet.tokenizers.unicode_classes import ONIGURUMA_SET_WORD, ONIGURUMA_WORD, SPACE
+
+if TYPE_CHECKING:
+    import regex
 
 # Escapes whose meaning differs; the second form is for the inside of a [...] set.
 ESCAPES = {
@@ -67,7 +71,7 @@ class _Reader:
             self.at += 2
         elif letter == "x" and self.pattern.startswith("{", self.at + 2):
             end = self.pattern.index("}", self.at)
-            self.out.append(regex.escape(chr(int(self.pattern[self.at + 3 : end], 16))))
+            self.out.append(re.escape(chr(int(self.pattern[self.at + 3 : end], 16))))
             self.at = end + 1
         else:
             self.copy(2)
@@ -103,16 +107,30 @@ class _Reader:
             self.at = end
 
 
+class FileExpression(Expression):
+    """An expression as a tokenizer file spells it."""
+
+    @cached_property
+    def compiled(self) -> regex.Pattern:
+        import regex
+
+        return regex.compile(_Reader(self.pattern).rewrite(), regex.V1)
+
+
 @lru_cache(maxsize=256)
-def compile_pattern(pattern: str, where: str = "pattern") -> regex.Pattern:
-    """The compiled form of a tokenizer file's regular expression.
+def compile_pattern(pattern: str, where: str = "pattern") -> FileExpression:
+    """A tokenizer file's regular expression, compiled at once.
 
     Raises
     ------
     TokenizerError
         Where it is no valid expression; names the place in the file.
     """
+    import regex
+
+    expression = FileExpression(pattern)
     try:
-        return regex.compile(_Reader(pattern).rewrite(), regex.V1)
+        expression.compiled  # noqa: B018
     except (regex.error, ValueError, IndexError, RecursionError) as error:
         raise TokenizerError(f"{where}: regular expression {pattern[:80]!r} cannot be used: {error}") from None
+    return expression

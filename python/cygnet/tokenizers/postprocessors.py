@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from cygnet.records import record
 from cygnet.tokenizers.byte_alphabet import SPACE_CHAR
 from cygnet.tokenizers.encoding import SPECIAL, TEXT, Encoding, Part, Stretch
 
 
-@dataclass(frozen=True)
+@record
 class Special:
     """Special ids at this place of a template."""
 
@@ -17,7 +18,7 @@ class Special:
     type_id: int | None
 
 
-@dataclass(frozen=True)
+@record
 class Sequence:
     """The text (0) or its pair (1) at this place of a template; type_id None keeps the type of the part.
 

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
-
-import regex
+from functools import cached_property, lru_cache
 
 from cygnet._core._unicode import bert_punctuation_set, in_unicode_9, script
 from cygnet.tokenizers.aligned import AlignedText
 from cygnet.tokenizers.byte_alphabet import BYTE_TO_CHAR
 from cygnet.tokenizers.components import PreTokenizer
-from cygnet.tokenizers.patterns import compile_pattern
+from cygnet.tokenizers.expressions import Expression
+from cygnet.tokenizers.patterns import FileExpression
 from cygnet.tokenizers.splitting import ranges, runs
 from cygnet.tokenizers.unicode_classes import SPACE, WORD, as_unicode_15, as_unicode_16
 
 GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
-
 # A class of characters, or a switch that compares letters without their case.
-CLASS = regex.compile(r"\\[A-Za-tv-z]|\[:|\(\?[a-z]")
+CLASS = Expression(r"\\[A-Za-tv-z]|\[:|\(\?[a-z]")
 
 
 class Split:
@@ -27,7 +25,7 @@ class Split:
 
     Parameters
     ----------
-    pattern : compiled regex
+    pattern : Expression
     behaviour : str
         One of splitting.BEHAVIOURS.
     invert : bool
@@ -38,14 +36,17 @@ class Split:
         Characters that came with Unicode 16.0 are of no class.
     """
 
-    def __init__(self, pattern: regex.Pattern, behaviour: str, invert: bool = False, source: str | None = None, unicode_15: bool = False):
+    def __init__(self, pattern: Expression, behaviour: str, invert: bool = False, source: str | None = None, unicode_15: bool = False):
         self.pattern = pattern
         self.behaviour = behaviour
         self.invert = invert
         self.source = source
         self.unicode_15 = unicode_15
-        # An expression without classes means code points, whatever they are assigned to.
-        self.by_class = source is None or CLASS.search(source) is not None
+
+    @cached_property
+    def by_class(self) -> bool:
+        """Whether it has classes: without them it means code points, whatever they are assigned to."""
+        return self.source is None or CLASS.search(self.source) is not None
 
     def split(self, text: AlignedText) -> list[AlignedText]:
         known = text.text
@@ -57,18 +58,18 @@ class Split:
 
 def whitespace_words() -> Split:
     """Runs of word characters, and runs of anything else that is no space."""
-    return Split(regex.compile(rf"[{WORD}]+|[^{WORD}{SPACE}]+"), "Removed", invert=True)
+    return Split(Expression(rf"[{WORD}]+|[^{WORD}{SPACE}]+"), "Removed", invert=True)
 
 
 def whitespace_split() -> Split:
     """What stands between white space."""
-    return Split(regex.compile(rf"[{SPACE}]"), "Removed")
+    return Split(Expression(rf"[{SPACE}]"), "Removed")
 
 
 @lru_cache(maxsize=1)
-def punctuation_pattern() -> regex.Pattern:
+def punctuation_pattern() -> Expression:
     """One character that counts as punctuation: ASCII symbols, and the categories P as Unicode 8.0 had them."""
-    return regex.compile(f"[{bert_punctuation_set()}]")
+    return Expression(f"[{bert_punctuation_set()}]")
 
 
 def punctuation(behaviour: str = "Isolated") -> Split:
@@ -77,16 +78,16 @@ def punctuation(behaviour: str = "Isolated") -> Split:
 
 def digits(individual: bool = False) -> Split:
     """Digits apart from everything else, one by one or in runs."""
-    return Split(regex.compile(r"\p{N}"), "Isolated" if individual else "Contiguous", source=r"\p{N}")
+    return Split(Expression(r"\p{N}"), "Isolated" if individual else "Contiguous", source=r"\p{N}")
 
 
 def char_delimiter(delimiter: str) -> Split:
-    return Split(regex.compile(regex.escape(delimiter)), "Removed")
+    return Split(Expression(delimiter, literal=True), "Removed")
 
 
 def literal(content: str, behaviour: str, invert: bool = False) -> Split:
     """Split at a literal string; an empty one never matches."""
-    return Split(regex.compile(regex.escape(content) if content else r"(?!)"), behaviour, invert)
+    return Split(Expression(content, literal=True) if content else Expression(r"(?!)"), behaviour, invert)
 
 
 class Sequence:
@@ -115,7 +116,7 @@ class ByteLevel:
     def __init__(self, add_prefix_space: bool = True, use_regex: bool = True):
         self.add_prefix_space = add_prefix_space
         self.use_regex = use_regex
-        self._split = Split(compile_pattern(GPT2_PATTERN), "Isolated", source=GPT2_PATTERN)
+        self._split = Split(FileExpression(GPT2_PATTERN), "Isolated", source=GPT2_PATTERN)
 
     def split(self, text: AlignedText) -> list[AlignedText]:
         if self.add_prefix_space and not text.text.startswith(" "):

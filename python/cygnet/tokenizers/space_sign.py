@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from cygnet.records import record
 from cygnet.tokenizers.components import Normalizer, PreTokenizer
 from cygnet.tokenizers.normalizers import Prepend, Replace
 from cygnet.tokenizers.normalizers import Sequence as NormalizerSequence
 from cygnet.tokenizers.pretokenizers import Metaspace, Split
 
 
-@dataclass(frozen=True)
+@record
 class SpaceSign:
     """What happens to spaces.
 

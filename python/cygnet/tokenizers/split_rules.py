@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 
+from cygnet.records import record
 from cygnet.tokenizers.components import Normalizer, PreTokenizer
 from cygnet.tokenizers.normalizers import Sequence as NormalizerSequence
 from cygnet.tokenizers.normalizers import UnicodeForm
 from cygnet.tokenizers.pretokenizers import GPT2_PATTERN, ByteLevel, Sequence, Split
 
 
-@dataclass(frozen=True)
+@record
 class SplitRule:
     """A rule of csrc/scan_split.c.
 

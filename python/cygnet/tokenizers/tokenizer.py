@@ -261,7 +261,7 @@ class Tokenizer:
         TokenizerError
             Where the model is no BPE.
         """
-        from cygnet.tokenizers.explain import explain, lines
+        from cygnet.tokenizers.explanation import explain, lines
 
         check_texts(text)
         return "\n".join(lines(explain(self, well_formed(text))))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral
 
 from cygnet.errors import OptionError
+from cygnet.records import record
 from cygnet.tokenizers.encoding import Encoding, Part
 
 STRATEGIES = ("longest_first", "only_first", "only_second")
 
 
-@dataclass(frozen=True)
+@record
 class Truncation:
     """No more than max_length ids, special tokens included.
 
@@ -105,7 +106,7 @@ def _cut(part: Part, length: int, rule: Truncation) -> Part:
     return kept
 
 
-@dataclass(frozen=True)
+@record
 class Padding:
     """How short encodings are filled up.
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-import regex
-
 from cygnet._core._unicode import has_new_in_16, is_new_in_16, unassigned_ranges
+from cygnet.tokenizers.expressions import Expression
 
 # White_Space property: what \s means to the reference; the regex package's own \s would add U+001C to U+001F.
 SPACE = r"\t-\r \x85\xA0\u1680\u2000-\u200A\u2028\u2029\u202F\u205F\u3000"
@@ -24,9 +23,9 @@ _CHANGED = {"\u0295": "\u0250"}
 
 
 @lru_cache(maxsize=1)
-def _later() -> regex.Pattern:
+def _later() -> Expression:
     ranges = "".join(rf"\U{first:08X}-\U{last:08X}" for first, last in unassigned_ranges())
-    return regex.compile(f"[{ranges}{''.join(_CHANGED)}]")
+    return Expression(f"[{ranges}{''.join(_CHANGED)}]")
 
 
 def as_unicode_16(text: str) -> str:

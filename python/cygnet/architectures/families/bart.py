@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cygnet.architectures.family import Family
 from cygnet.architectures.seq2seq import CLASSES, HEADS, embedding_rows, encoder_decoder, position_rows, token_names
 from cygnet.architectures.spec import (
@@ -21,6 +19,7 @@ from cygnet.architectures.spec import (
     Task,
 )
 from cygnet.architectures.weights import Row
+from cygnet.records import record
 
 NORM = NormSpec(NormKind.LAYER, 1e-5)
 PARTS = {"query": "q_proj", "key": "k_proj", "value": "v_proj", "output": "out_proj"}
@@ -37,7 +36,7 @@ ROWS = (
 )
 
 
-@dataclass(frozen=True)
+@record
 class Kind:
     """How one of them differs from BART."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from cygnet.architectures.decoders import CLASSES, decoder_only
 from cygnet.architectures.family import Family
 from cygnet.architectures.seq2seq import sinusoids
@@ -22,6 +20,7 @@ from cygnet.architectures.spec import (
 )
 from cygnet.architectures.transforms import made
 from cygnet.architectures.weights import Row
+from cygnet.records import record
 
 OFFSET = 2
 NORM = NormSpec(NormKind.LAYER, 1e-5)
@@ -38,7 +37,7 @@ ROWS = (
 )
 
 
-@dataclass(frozen=True)
+@record
 class Keys:
     """How one of them names its settings, and where its positions come from."""
 
