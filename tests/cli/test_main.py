@@ -180,7 +180,6 @@ def test_starting_a_chat_model_imports_nothing_slow():
         "jinja2",
         "regex",
         "difflib",
-        "zipfile",
         "cygnet.formats.npz",
         "cygnet.tokenizers.wordpiece",
         "cygnet.tokenizers.sentencepiece",
