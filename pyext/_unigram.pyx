@@ -2,10 +2,15 @@
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, uint8_t
-from libc.stdlib cimport free, malloc
+from libc.math cimport copysign, fabs, isfinite, pow
+from libc.stdlib cimport atoi, free, malloc
 
 from cygnet._core._segmenter cimport Scratch, Segmenter
 from cygnet._core._trie cimport Trie, cyg_trie_find, cyg_trie_step, cyg_trie_unit
+
+cdef extern from "Python.h":
+    char *PyOS_double_to_string(double value, char format, int precision, int flags, int *kind) except NULL
+    void PyMem_Free(void *memory)
 
 cdef extern from "utf8.h" nogil:
     size_t cyg_utf8_length(uint8_t first)
@@ -139,3 +144,47 @@ cdef class UnigramSegmenter(Segmenter):
             id = cyg_trie_find(&self.trie.trie, <const char *> text + start, end - start)
             failed = space.emit(id, start, end) if id >= 0 else self.emit_unknown(space, text, start, end)
         return failed
+
+
+cdef double read_score(double number) except? -1:
+    """A score as tokenizer.json's own library reads it: the digits as an integer, rounded, over a power of ten, rounded again.
+
+    Pieces of equal score along two ways through a text are common, and the last bit decides which way is taken.
+    """
+    cdef char *spelled = PyOS_double_to_string(fabs(number), c"r", 0, 0, NULL)
+    cdef char *at = spelled
+    cdef long long digits = 0  # 17 at most
+    cdef int power = 0, zeros = 0
+    cdef bint fraction = False
+    while at[0] != 0 and at[0] != c"e":
+        if at[0] == c".":
+            fraction = True
+        elif fraction and at[0] == c"0":
+            zeros += 1
+        else:
+            for _ in range(zeros if fraction else 0):
+                digits *= 10
+                power -= 1
+            zeros = 0
+            digits = 10 * digits + (at[0] - c"0")
+            power -= fraction
+        at += 1
+    if at[0] == c"e":
+        power += atoi(at + 1)
+    PyMem_Free(spelled)
+    return copysign(<double> digits / pow(10.0, -power) if power < 0 else <double> digits * pow(10.0, power), number)
+
+
+def read_pieces(list rows):
+    """(piece, score) of every row of a tokenizer.json's vocabulary, and the index of the first row that is none; -1 for no such row."""
+    cdef Py_ssize_t i
+    cdef list out = []
+    for i in range(len(rows)):
+        row = rows[i]
+        if type(row) is not list or len(<list> row) != 2 or type((<list> row)[0]) is not str or type((<list> row)[1]) not in (int, float):
+            return out, i
+        number = float((<list> row)[1])
+        if not isfinite(number):
+            return out, i
+        out.append(((<list> row)[0], read_score(number)))
+    return out, -1

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cygnet._core._unigram import read_pieces
 from cygnet.errors import TokenizerError
 from cygnet.tokenizers import Tokenizer
-from cygnet.tokenizers.unigram import Unigram, _score
+from cygnet.tokenizers.unigram import Unigram
 
 VOCAB = [("<unk>", 0.0), ("▁", -2.0), ("a", -1.0), ("▁a", -1.5), ("ab", -1.2), ("b", -3.0), ("é", -4.0), ("▁▁", -6.0), ("한", -2.5)]
 
@@ -58,7 +59,7 @@ def document(**model):
     [
         ({"vocab": [["a", 0.0], ["b"]]}, r"model.vocab\[1\]"),
         ({"vocab": [["a", "x"]]}, r"model.vocab\[0\]"),
-        ({"vocab": [["a", float("nan")]]}, "not finite"),
+        ({"vocab": [["a", float("nan")]]}, "finite number"),
         ({"vocab": []}, "empty"),
         ({"unk_id": 99}, "unk_id is 99"),
         ({"byte_fallback": 3}, "byte_fallback"),
@@ -128,4 +129,16 @@ def test_scores_are_read_as_the_library_reads_them():
     text = json.dumps(document)
     ours, theirs = Tokenizer.from_json(text), reference.Tokenizer.from_str(text)
     assert all(ours.encode("-" * n).ids == theirs.encode("-" * n).ids for n in range(1, 200))
-    assert _score(-2.0122928619384766) == -20122928619384766 / 10.0**16
+    numbers = [-2.0122928619384766, 0.1, -1e-07, -100.0, -1230, 1.5e22, -0.0, 5e-324, -12345678901234567.0]
+    read, wrong = read_pieces([["a", number] for number in numbers])
+    assert wrong == -1 and [score for _, score in read] == [
+        -20122928619384766 / 10.0**16,
+        0.1,
+        -1 / 10.0**7,
+        -100.0,
+        -1230.0,
+        15 * 10.0**21,
+        0.0,
+        0.0,
+        -12345678901234568.0,
+    ]

@@ -10,9 +10,10 @@ import numpy as np
 
 from cygnet.errors import FormatError, TokenizerError
 from cygnet.tokenizers.added_tokens import AddedToken
+from cygnet.tokenizers.bert_words import BertWords
 from cygnet.tokenizers.expressions import Expression
 from cygnet.tokenizers.gguf_split import WHOLE_LINES, known_names, split_of
-from cygnet.tokenizers.gguf_stages import BertWords, GgufBPE, GgufDecoder, LineBPE, Words
+from cygnet.tokenizers.gguf_stages import GgufBPE, GgufDecoder, LineBPE, Words
 from cygnet.tokenizers.gguf_vocab import CONTROL, NORMAL, UNKNOWN, UNUSED, USER_DEFINED, GgufVocab
 from cygnet.tokenizers.normalizers import Replace
 from cygnet.tokenizers.postprocessors import BertProcessing, Sequence, Special, TemplateProcessing

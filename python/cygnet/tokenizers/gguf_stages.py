@@ -1,4 +1,4 @@
-"""Stages that only GGUF vocabularies have: llama.cpp's word splitting for BERT, its decoder, and BPE that knows whole line breaks."""
+"""Stages that only GGUF vocabularies have: llama.cpp's words, its decoder, and BPE that knows whole line breaks."""
 
 from __future__ import annotations
 
@@ -22,53 +22,6 @@ BYTE_TOKEN = re.compile(r"<0x[0-9A-F]{2}>")
 CLEANING = ((re.compile(r" (?=[?!.,])"), ""), (re.compile(r" ' "), "'"), (re.compile(r" (?='(?:[sm]|re|ve))"), ""))
 # Cleaning looks at most this far around a space.
 CLEANING_REACH = 3
-
-
-class BertWords:
-    """Words as llama.cpp cuts them for BERT: normalised, a space sign before each.
-
-    It knows accents only as what NFD puts after a base, so that decomposition keeps the first character alone.
-
-    Parameters
-    ----------
-    lowercase, strip_accents : bool
-    """
-
-    unicode_15 = True
-
-    def __init__(self, lowercase: bool, strip_accents: bool):
-        self.lowercase = lowercase
-        self.strip_accents = strip_accents
-
-    def split(self, text: AlignedText) -> list[AlignedText]:
-        words: list[AlignedText] = []
-        chars: list[str] = []
-        spans: list[tuple[int, int]] = []
-
-        def finish() -> None:
-            if chars:
-                words.append(AlignedText(SPACE_SIGN + "".join(chars), [spans[0], *spans]))
-                chars.clear()
-                spans.clear()
-
-        for char, span in zip(text.text, text.spans, strict=True):
-            if self.strip_accents:
-                char = _unicode.decompose(char, False)[0][0]
-            kind = "Cn" if _unicode.is_new_in_16(char) else _unicode.category(char)
-            if _unicode.is_space(char):
-                finish()
-                continue
-            if char in "\0\ufffd" or kind in ("Cc", "Cf", "Co") or (self.strip_accents and kind[0] == "M"):
-                continue
-            alone = kind[0] == "P" or (char < "\x7f" and kind[0] == "S") or _unicode.is_bert_ideograph(char)
-            if alone:
-                finish()
-            chars.append(_unicode.lower(char)[0] if self.lowercase and kind != "Cn" else char)
-            spans.append(span)
-            if alone:
-                finish()
-        finish()
-        return words
 
 
 class Words:

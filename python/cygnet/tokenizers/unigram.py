@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections import abc
 from typing import Any
 
 from cygnet._core._charsmap import Charsmap
-from cygnet._core._unigram import UnigramSegmenter
+from cygnet._core._unigram import UnigramSegmenter, read_pieces
 from cygnet._core._unigram_lane import UnigramLane
 from cygnet.errors import TokenizerError
 from cygnet.tokenizers import normalizers
@@ -105,29 +104,12 @@ def lane_words(pre_tokenizer: PreTokenizer | None) -> dict[str, Any] | None:
 def from_fields(fields: Fields) -> Unigram:
     """Unigram from its object in tokenizer.json."""
     rows = fields.get("vocab", list)
-    vocab: list[tuple[str, float]] = []
-    for i, row in enumerate(rows):
-        if not (isinstance(row, list) and len(row) == 2 and isinstance(row[0], str) and type(row[1]) in (int, float)):
-            raise TokenizerError(f"{fields.where}.vocab[{i}] must be a piece and its score")
-        if row[1] != row[1] or abs(row[1]) == float("inf"):
-            raise TokenizerError(f"{fields.where}.vocab[{i}]: the score of {row[0][:40]!r} is not finite")
-        vocab.append((row[0], _score(float(row[1]))))
+    vocab, wrong = read_pieces(rows)
+    if wrong >= 0:
+        raise TokenizerError(f"{fields.where}.vocab[{wrong}] must be a piece and its score, a finite number, not {rows[wrong]!r:.80}")
     if not vocab:
         raise TokenizerError(f"{fields.where}.vocab is empty")
     unk_id = fields.size("unk_id", None)
     if unk_id is not None and unk_id >= len(vocab):
         raise TokenizerError(f"{fields.where}.unk_id is {unk_id}; the vocabulary has {len(vocab)} pieces")
     return Unigram(vocab, unk_id, fields.flag("byte_fallback", False))
-
-
-def _score(number: float) -> float:
-    """A score as the library of the format reads it: the digits as an integer, rounded, over a power of ten, rounded again.
-
-    Pieces of equal score along two ways through a text are common, and the last bit decides which way is taken.
-    """
-    mantissa, _, exponent = repr(abs(number)).partition("e")
-    whole, _, fraction = mantissa.partition(".")
-    fraction = fraction.rstrip("0")
-    power = int(exponent or 0) - len(fraction)
-    digits = float(int(whole + fraction))
-    return math.copysign(digits / 10.0**-power if power < 0 else digits * 10.0**power, number)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from cygnet._core._lane import Lane
 from cygnet._core._wordpiece import BertLane, BertWordsLane, WordPieces
 from cygnet.errors import TokenizerError
+from cygnet.tokenizers.bert_words import BertWords
 from cygnet.tokenizers.components import Normalizer, Piece, PreTokenizer
-from cygnet.tokenizers.gguf_stages import BertWords
 from cygnet.tokenizers.json_fields import Fields, read_vocab
 from cygnet.tokenizers.normalizers import BertNormalizer
 from cygnet.tokenizers.pretokenizers import BertPreTokenizer
