@@ -1,6 +1,6 @@
 /* Words seen before and their ids, owned by one running call and never locked.
  *
- * Words of at most 15 bytes and 4 ids lie in a direct-mapped table, key and ids inline; a new word pushes the old one of its place out.
+ * Words of at most 15 bytes and 7 ids lie in a direct-mapped table, key and ids inline; a new word pushes the old one of its place out.
  * Longer ones, up to CYG_LONG_BYTES, keep bytes and ids in an arena that is emptied when full. */
 #ifndef CYG_WORD_CACHE_H
 #define CYG_WORD_CACHE_H
@@ -12,12 +12,12 @@
 
 #include "cyg_ids.h"
 
-enum { CYG_SHORT_BYTES = 15, CYG_SHORT_IDS = 4, CYG_SHORT_BITS = 16, CYG_LONG_BYTES = 200, CYG_LONG_BITS = 15, CYG_WORD_SLACK = 16 };
+enum { CYG_SHORT_BYTES = 15, CYG_SHORT_IDS = 7, CYG_SHORT_BITS = 17, CYG_LONG_BYTES = 200, CYG_LONG_BITS = 16, CYG_WORD_SLACK = 16 };
 #define CYG_ARENA_SIZE ((uint32_t)4 << 20)
 
 typedef struct {
     uint64_t low, high;         /* the bytes; in the top byte their number plus one, and a mark of the caller's; 0: empty */
-    int32_t ids[CYG_SHORT_IDS]; /* -1 after the last */
+    int32_t ids[CYG_SHORT_IDS], count;
 } cyg_short_word;
 
 typedef struct {
@@ -116,7 +116,7 @@ static inline int cyg_word_recall(const cyg_words *words, const cyg_word *word, 
         if (cyg_ids_reserve(ids, CYG_SHORT_IDS))
             return -1;
         memcpy(ids->data + ids->size, found->ids, sizeof found->ids);
-        ids->size += 1 + (found->ids[1] >= 0) + (found->ids[2] >= 0) + (found->ids[3] >= 0);
+        ids->size += (size_t)found->count;
         return 1;
     }
     const cyg_long_word *found = (const cyg_long_word *)word->place;
@@ -144,8 +144,8 @@ static inline void cyg_word_keep(cyg_words *words, const cyg_word *word, const i
             return;
         place->low = word->low;
         place->high = word->high;
-        for (size_t i = 0; i < CYG_SHORT_IDS; i++)
-            place->ids[i] = i < count ? ids[i] : -1;
+        place->count = (int32_t)count;
+        memcpy(place->ids, ids, count * sizeof *ids);
         return;
     }
     uint32_t need = (uint32_t)((count * sizeof *ids + word->size + 7) / 8 * 8);

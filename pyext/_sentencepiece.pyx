@@ -32,11 +32,6 @@ cdef class Rewriter:
         as it does.
     """
 
-    cdef Charsmap charsmap
-    cdef Trie kept
-    cdef bint dummy, squeeze, escape, suffix, word_by_word
-    cdef bint[128] plain
-
     def __init__(
         self, Charsmap charsmap, kept, bint dummy_prefix, bint remove_extra_whitespaces, bint escape_whitespaces, bint suffix, bint word_by_word=False
     ):
@@ -47,6 +42,7 @@ cdef class Rewriter:
         self.dummy, self.squeeze, self.escape, self.suffix = dummy_prefix, remove_extra_whitespaces, escape_whitespaces, suffix
         self.word_by_word = word_by_word
         # A plain character begins no user-defined piece and no rule, not even a longer one.
+        self.bare_space = cyg_trie_step(self.kept.trie.units, 0, 32) < 0 and not charsmap.begins(32)
         for c in range(128):
             self.plain[c] = c != 32 and cyg_trie_step(self.kept.trie.units, 0, c) < 0 and not charsmap.begins(c)
 
@@ -111,6 +107,12 @@ cdef class Rewriter:
                     return -1
                 after_space = False
                 at = end
+                continue
+            if text[at] == 32 and self.bare_space:
+                if not after_space and self.put(out, text + at, 1, at, at + 1):
+                    return -1
+                after_space = self.squeeze
+                at += 1
                 continue
             length = self.prefix(text + at, size - at, &new, &new_size)
             while after_space and new_size and new[0] == 32:

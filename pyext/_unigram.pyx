@@ -2,10 +2,11 @@
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, uint8_t
-from libc.math cimport copysign, fabs, isfinite, pow
+from libc.math cimport INFINITY, copysign, fabs, isfinite, pow
 from libc.stdlib cimport atoi, free, malloc
+from libc.string cimport memset
 
-from cygnet._core._segmenter cimport Scratch, Segmenter
+from cygnet._core._segmenter cimport Scratch, Segmenter, cyg_text_free
 from cygnet._core._trie cimport Trie, cyg_trie_find, cyg_trie_step, cyg_trie_unit
 
 cdef extern from "Python.h":
@@ -14,6 +15,19 @@ cdef extern from "Python.h":
 
 cdef extern from "utf8.h" nogil:
     size_t cyg_utf8_length(uint8_t first)
+
+
+cdef class UnigramSpace(Scratch):
+    """Adds the words seen before, and the word at hand with its sign."""
+
+    def __cinit__(self):
+        memset(&self.words, 0, sizeof(self.words))
+        if cyg_words_init(&self.words):
+            raise MemoryError
+
+    def __dealloc__(self):
+        cyg_words_free(&self.words)
+        cyg_text_free(&self.word)
 
 
 cdef inline void offer(Node *nodes, size_t *reached, size_t end, double score, size_t start, int32_t id) noexcept nogil:
@@ -53,7 +67,10 @@ cdef class UnigramSegmenter(Segmenter):
     def __init__(self, pieces, ids, scores, double unknown_score, bint single, unknown, byte_ids=None):
         cdef Py_ssize_t i
         Segmenter.__init__(self, unknown, byte_ids)
+        pieces = list(pieces)
         self.trie = Trie(pieces, ids)
+        # Whether sums are rounded and no piece reaches from one word into the next: each has a space sign at most in front, and the sign alone is one.
+        self.words_apart = single and "▁" in pieces and "".join(pieces).count("▁") == sum([piece[:1] == "▁" for piece in pieces])
         scores = list(scores)
         self.scores = <double *> malloc((len(scores) + 1) * sizeof(double))
         if self.scores == NULL:
@@ -61,20 +78,25 @@ cdef class UnigramSegmenter(Segmenter):
         for i in range(len(scores)):
             self.scores[i] = scores[i]
         self.unknown_score = unknown_score
+        self.largest = max(fabs(unknown_score), max(map(abs, scores), default=0))
         self.single = single
 
     def __dealloc__(self):
         free(self.scores)
 
-    cdef int find_best(self, Node *nodes, const uint8_t *text, size_t size) noexcept nogil:
-        """Fills nodes[0..size]; 1 where that needs an unknown piece and there is none."""
+    cdef Node *nodes_for(self, Scratch space, size_t size) noexcept nogil:
+        """Memory for find_best() and emit_best() of so many bytes; NULL out of memory."""
+        return <Node *> space.need((size + 1) * (sizeof(Node) + sizeof(int32_t))) if size <= 0x7FFFFFF0 else NULL
+
+    cdef int find_best(self, Node *nodes, const uint8_t *text, size_t size, double score, bint single) noexcept nogil:
+        """Fills nodes[0..size], from the score at the beginning on; 1 where that needs an unknown piece and there is none."""
         cdef const cyg_trie_unit *units = self.trie.trie.units
         cdef const double *scores = self.scores
         cdef size_t start = 0, end, char_end, reached = 0
         cdef int32_t node, id
         cdef double here, candidate
-        cdef bint covered, single = self.single
-        nodes[0].score = 0
+        cdef bint covered
+        nodes[0].score = score
         nodes[0].start = 0
         while start < size:
             here = nodes[start].score
@@ -109,20 +131,21 @@ cdef class UnigramSegmenter(Segmenter):
 
     cdef int segment(self, Scratch space, const uint8_t *text, size_t size) noexcept nogil:
         cdef Node *nodes
-        cdef int32_t *starts
-        cdef size_t count = 0, at, start, end
-        cdef int32_t id
         cdef int failed
         if size == 0:
             return 0
-        if size > 0x7FFFFFF0:
-            return -1
-        nodes = <Node *> space.need((size + 1) * (sizeof(Node) + sizeof(int32_t)))
+        nodes = self.nodes_for(space, size)
         if nodes == NULL:
             return -1
-        failed = self.find_best(nodes, text, size)
-        if failed:
-            return failed
+        failed = self.find_best(nodes, text, size, 0, self.single)
+        return failed if failed else self.emit_best(space, nodes, text, size)
+
+    cdef int emit_best(self, Scratch space, Node *nodes, const uint8_t *text, size_t size) noexcept nogil:
+        """Appends the pieces of the best way to the end."""
+        cdef size_t count = 0, at, start, end
+        cdef int32_t *starts
+        cdef int32_t id
+        cdef int failed = 0
         starts = <int32_t *> (nodes + size + 1)
         at = size
         while at > 0:
@@ -144,6 +167,42 @@ cdef class UnigramSegmenter(Segmenter):
             id = cyg_trie_find(&self.trie.trie, <const char *> text + start, end - start)
             failed = space.emit(id, start, end) if id >= 0 else self.emit_unknown(space, text, start, end)
         return failed
+
+    cdef double margin(self, const Node *nodes, const uint8_t *text, size_t size) noexcept nogil:
+        """By how much the best way of a short word wins, at the place where it is closest; -1 where it needs an unknown piece."""
+        cdef const cyg_trie_unit *units = self.trie.trie.units
+        cdef bint[CYG_LONG_BYTES + 1] on_way
+        cdef size_t start, end = size, char_end
+        cdef int32_t node, id
+        cdef double least = INFINITY
+        cdef bint covered
+        memset(on_way, 0, sizeof(on_way))
+        while end:
+            if nodes[end].id == self.unknown:
+                return -1
+            on_way[end] = True
+            end = nodes[end].start
+        start = 0
+        while start < size:
+            char_end = min(start + cyg_utf8_length(text[start]), size)
+            covered = False
+            node = 0
+            end = start
+            while end < size:
+                node = cyg_trie_step(units, node, text[end])
+                if node < 0:
+                    break
+                end += 1
+                id = units[node].value
+                if id < 0:
+                    continue
+                covered = covered or end == char_end
+                if on_way[end] and <size_t> nodes[end].start != start:
+                    least = min(least, nodes[end].score - (nodes[start].score + self.scores[id]))
+            if not covered and on_way[char_end]:
+                least = min(least, nodes[char_end].score - (nodes[start].score + self.unknown_score))
+            start = char_end
+        return least
 
 
 cdef double read_score(double number) except? -1:

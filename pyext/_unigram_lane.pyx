@@ -5,49 +5,18 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.string cimport memcmp, memset
 
 from cygnet._core._charsmap cimport Charsmap
-from cygnet._core._lane cimport Lane, Workspace, cyg_ids
-from cygnet._core._segmenter cimport Scratch, cyg_text, cyg_text_copy, cyg_text_free, cyg_text_put, cyg_text_slack
+from cygnet._core._lane cimport Lane, Workspace
+from cygnet._core._segmenter cimport Scratch, cyg_text, cyg_text_copy, cyg_text_put, cyg_text_slack
 from cygnet._core._unicode cimport cyg_grapheme_begins, cyg_grapheme_state, cyg_is_space
-from cygnet._core._unigram cimport UnigramSegmenter
+from cygnet._core._unigram cimport CYG_WORD_SLACK, UnigramSegmenter, UnigramSpace, cyg_word, cyg_word_keep, cyg_word_locate, cyg_word_recall
 
 cdef extern from "utf8.h" nogil:
     size_t cyg_utf8_read(const uint8_t *at, uint32_t *code)
     size_t cyg_utf8_length(uint8_t first)
 
-cdef extern from "word_cache.h" nogil:
-    enum:
-        CYG_WORD_SLACK
-    ctypedef struct cyg_words:
-        void *shorts
-    ctypedef struct cyg_word:
-        const uint8_t *bytes
-        size_t size
-        bint mark
-    int cyg_words_init(cyg_words *words)
-    void cyg_words_free(cyg_words *words)
-    void cyg_word_locate(const cyg_words *words, cyg_word *word)
-    int cyg_word_recall(const cyg_words *words, const cyg_word *word, cyg_ids *ids)
-    void cyg_word_keep(cyg_words *words, const cyg_word *word, const int32_t *ids, size_t count)
-
 cdef enum:
     BATCH = 32
     SPECIAL = 255
-
-
-cdef class UnigramSpace(Scratch):
-    """Adds the words seen before, and the word at hand with its sign."""
-
-    cdef cyg_words words
-    cdef cyg_text word
-
-    def __cinit__(self):
-        memset(&self.words, 0, sizeof(self.words))
-        if cyg_words_init(&self.words):
-            raise MemoryError
-
-    def __dealloc__(self):
-        cyg_words_free(&self.words)
-        cyg_text_free(&self.word)
 
 
 cdef class UnigramLane(Lane):

@@ -11,6 +11,7 @@ from cygnet._core._merges import MergeSegmenter
 from cygnet._core._segmenter import Segmenter
 from cygnet._core._sentencepiece import CharacterSegmenter, Rewriter, SentencePieceLane, WordSegmenter
 from cygnet._core._unigram import UnigramSegmenter
+from cygnet._core._unigram_words import UnigramWordsLane
 from cygnet.errors import TokenizerError
 from cygnet.tokenizers import sentencepiece_proto as proto
 from cygnet.tokenizers.aligned import AlignedText
@@ -76,6 +77,8 @@ class SentencePieceModel:
     def fast_lane(self, normalizer: Normalizer | None, pre_tokenizer: PreTokenizer | None) -> SentencePieceLane | None:
         if type(normalizer) is not SentencePieceNormalizer or pre_tokenizer is not None:
             return None
+        if type(self.segmenter) is UnigramSegmenter and self.segmenter.words_apart:
+            return UnigramWordsLane(normalizer.rewriter, self.segmenter)
         return SentencePieceLane(normalizer.rewriter, self.segmenter)
 
 
