@@ -2,8 +2,9 @@
 
    A tile is a few rows of x by one panel: per step of k one broadcast of each row's x meets NV weight vectors. Every output is one chain of fused
    multiply-adds, k ascending, whatever the number of rows. Long rows are cut into blocks of F32_DEPTH, so that a block of the panel stays in the
-   first-level cache while all rows pass over it; between blocks the sums wait in memory, exactly. Half-precision weights are widened once a block
-   when many rows use them. Few rows read the packed weights directly and walk several panels side by side to hide the latency of the chains. */
+   first-level cache while all rows pass over it; between blocks the sums wait in memory, exactly. A tile is written out as soon as it is done: the next one
+   hides how long the memory of the result takes. Half-precision weights are widened once a block when many rows use them. Few rows read the packed
+   weights directly and walk several panels side by side to hide the latency of the chains. */
 
 #define F32_PASS (8 * F32_ROWS) /* rows that share one pass over a block of a panel */
 #define F32_RUN 4               /* panels that share a block of x while it is in the second-level cache */
@@ -121,10 +122,10 @@ static void f32_pass(enum cyg_weight_kind kind, const struct cyg_product *share,
                                               .resume = k > 0,
                                               .ahead = t == 0 && kind == CYG_F32};
                 f32_tiles[height](&tile);
+                if (k + depth == share->k) finish_tile(share, first + row, height, panel + p, sums[p] + row * NR, NR);
             }
         }
     }
-    for (int p = 0; p < panels; p++) finish_tile(share, first, rows, panel + p, sums[p], NR);
 }
 
 CYG_INLINE void f32_product(enum cyg_weight_kind kind, const struct cyg_product *share) {

@@ -264,12 +264,19 @@ def test_cancel_stops_a_pass_and_leaves_the_sequence():
     model = engine(tiny.decoder(max_positions=100000, layers=8, width=256))
     sequence = model.sequence()
     model.forward([(sequence, ids(10))])
-    timer = threading.Timer(0.05, model.cancel)
-    timer.start()
+    over = threading.Event()
+
+    def cancel():  # again and again: one that falls between two passes stops nothing
+        while not over.wait(0.02):
+            model.cancel()
+
+    canceller = threading.Thread(target=cancel)
+    canceller.start()
     with pytest.raises(Cancelled):
         for _ in range(100):
             model.forward([(model.sequence(), ids(4000))])
-    timer.join()
+    over.set()
+    canceller.join()
     assert np.array_equal(model.forward([(sequence, [5])])[0], whole(model, ids(10) + [5])[-1])
 
 
