@@ -105,9 +105,14 @@ static int joins(const cyg_grapheme_state *state, unsigned next, unsigned conjun
     return previous == REGIONAL && next == REGIONAL && state->regional_odd; /* GB12, GB13 */
 }
 
+/* Marks of the Basic Multilingual Plane that came with Unicode 17.0, which the reference for clusters knows. */
+static int is_mark_of_17(uint32_t c) { return c - 0x1ACF <= 0x1ADD - 0x1ACF || c - 0x1AE0 <= 0x1AEB - 0x1AE0; }
+
 int cyg_grapheme_begins(cyg_grapheme_state *state, uint32_t c)
 {
     unsigned record = c < 0x110000 ? cyg_grapheme_data[(unsigned)cyg_grapheme_index[c >> 8] << 8 | (c & 255)] : 0;
+    if (is_mark_of_17(c))
+        record = CONJUNCT_EXTEND << 4 | EXTEND;
     unsigned next = record & 15, conjunct = record >> 4;
     int begins = !state->started || !joins(state, next, conjunct);
     state->started = 1;

@@ -223,3 +223,23 @@ def test_agrees_with_llama_cpp(conformance, unpacked):
             assert got == [int(i) for i in ids.split()], (folder.name, text)
             checked += 1
     assert checked > 400
+
+
+def test_of_overlapping_marks_the_longest_stands():
+    marks = [(t, 0.0, USER_DEFINED) for t in (">>A<<", "<|end|>", "<|", "xyx", "\n\n", "\n\n\n", "yxyzz")]
+    tokenizer = from_metadata(metadata("gpt2", [*ALPHABET, *marks], merges=[], pre="gpt-2"))
+    assert tokenizer.pipeline.runner is not None
+    texts = {">>A<<|end|>": [">>A<", "<|end|>"], ">>A<<|": [">>A<<", "|"], ">>A<< <|end|>": [">>A<<", "Ġ", "<|end|>"], "xyxyzz": ["x", "yxyzz"]}
+    texts |= {"xyxyx": ["xyx", "y", "x"], "\n" * 5: ["\n\n\n", "\n\n"]}
+    for text, tokens in texts.items():
+        wanted = [c for t in tokens for c in ([t] if tokenizer.token_to_id(t) is not None else t)]
+        for got in (tokenizer.encode(text).tokens, tokenizer.encode_batch([text, "a"])[0].tokens):
+            assert "".join(got) == "".join(tokens) and [t for t in got if len(t) > 1] == [t for t in wanted if len(t) > 1]
+        assert tokenizer.encode(text).ids == tokenizer.pipeline.aligned(text, True).ids
+    assert tokenizer.encode(">>A<<|end|>").offsets[-1] == (4, 11)
+
+
+def test_more_overlaps_than_can_be_looked_for():
+    marks = [(f"<{i}<", 0.0, USER_DEFINED) for i in range(300)]
+    tokenizer = from_metadata(metadata("gpt2", [*ALPHABET, *marks], merges=[], pre="gpt-2"))
+    assert tokenizer.encode("a<1<22<").tokens == ["a", "<", "1", "<22<"]

@@ -5,8 +5,12 @@ from itertools import product
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizer_documents import BYTE_LEVEL, byte_level_document
 
+from cygnet import Tokenizer
 from cygnet._core._bpe import split
+from cygnet.tokenizers import pretokenizers
+from cygnet.tokenizers.aligned import AlignedText
 from cygnet.tokenizers.patterns import compile_pattern
 from cygnet.tokenizers.pretokenizers import GPT2_PATTERN
 from cygnet.tokenizers.split_rules import CL100K_PATTERN, DEEPSEEK_PATTERN, KNOWN, LLAMA3_PATTERN, O200K_PATTERN, QWEN2_PATTERN
@@ -73,3 +77,17 @@ def test_cuts_make_stretches_of_their_own():
 )
 def test_word_characters_are_those_of_oniguruma(pattern, text, found):
     assert len(list(compile_pattern(pattern).finditer(text))) == found
+
+
+def test_numbers_of_unicode_17_are_digits_and_match_no_expression():
+    for individual, words in ((True, ["a", "\U00011de8", "\U00016ff6", "b"]), (False, ["a", "\U00011de8\U00016ff6", "b"])):
+        assert [word.text for word in pretokenizers.Digits(individual).split(AlignedText.of("a\U00011de8\U00016ff6b"))] == words
+    document = byte_level_document(pre_tokenizer={})
+    document["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [{"type": "Digits", "individual_digits": True}, dict(BYTE_LEVEL)]}
+    encoding = Tokenizer.from_json(document).encode("\U00011de8\U00016ff6")
+    assert encoding.word_ids == [0] * 4 + [1] * 4
+
+
+def test_characters_that_had_no_script_of_their_own_in_unicode_9():
+    scripts = pretokenizers.UnicodeScripts()
+    assert [word.text for word in scripts.split(AlignedText.of("\u0606\u061ca"))] == ["\u0606", "\u061c", "a"]

@@ -70,3 +70,7 @@ def test_combining_class_stops_at_unicode_9():
 )
 def test_scripts(character, script):
     assert _unicode.script(character) == script
+
+
+def test_marks_of_unicode_17_do_not_begin_a_cluster():
+    assert _unicode.grapheme_starts("ʰ\u1acf\u1add\u1adee\u1ae0\u1aeb\u1aec") == [0, 3, 4, 7]

@@ -11,6 +11,7 @@ from cygnet._core._lane import Marks
 from cygnet.tokenizers.aligned import AlignedText
 from cygnet.tokenizers.components import Model, Normalizer
 from cygnet.tokenizers.expressions import Expression
+from cygnet.tokenizers.overlaps import Overlaps
 from cygnet.tokenizers.unicode_classes import SPACE, WORD, as_unicode_16
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ class AddedToken:
         Of the white space only that of ASCII.
     at_start : bool
         Match only where the text begins.
+    by_length : bool
+        Found, wherever in the text, before every shorter token of this kind: where two overlap, the longer one stands.
     normalized : bool
         Look for it in the normalised text (its content normalised too) and not in the original.
     special : bool
@@ -52,6 +55,7 @@ class AddedToken:
     special: bool = False
     ascii_spaces: bool = False
     at_start: bool = False
+    by_length: bool = False
 
     @property
     def is_mark(self) -> bool:
@@ -72,6 +76,7 @@ class Matcher:
         for pattern, token in patterns:
             if pattern:
                 self.tokens.setdefault(pattern, token)
+        self.overlaps = Overlaps([pattern for pattern, token in self.tokens.items() if token.by_length])
 
     @cached_property
     def find(self) -> regex.Pattern:
@@ -85,9 +90,12 @@ class Matcher:
             return [(0, len(text), None)]
         out: list[tuple[int, int, AddedToken | None]] = []
         done = 0
-        for match in self.find.finditer(text, overlapped=is_literal is not None):
-            start, end = match.span()
-            token = self.tokens[match.group()]
+        if self.overlaps.are_in(text):
+            spans = self.overlaps.spans(text)
+        else:
+            spans = (match.span() for match in self.find.finditer(text, overlapped=is_literal is not None))
+        for start, end in spans:
+            token = self.tokens[text[start:end]]
             if is_literal is not None and (start < done or (token.is_mark and is_literal(start, end))):
                 continue
             if (token.at_start and start > 0) or (token.single_word and touches_word(text, start, end)):
@@ -135,7 +143,15 @@ class AddedVocabulary:
 
     def compares_bytes(self) -> bool:
         """Whether every token can be found by comparing bytes of the original text."""
+        if any(matcher.overlaps.joined is None for matcher in self._matchers[True]):
+            return False
         return not any(t.single_word or t.at_start or (t.normalized and self._normalizer is not None) for t in self.tokens)
+
+    @property
+    def overlaps(self) -> Overlaps | None:
+        """Overlapping tokens of which not the leftmost stands, where there may be such."""
+        found = self._matchers[True][0].overlaps
+        return found if found.joined else None
 
     def marks(self, parse_special: bool) -> list[Marks]:
         """The two passes of segments() for the compiled lane; the same one twice where it is the only one."""

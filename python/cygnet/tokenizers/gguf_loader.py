@@ -89,7 +89,7 @@ def added_tokens(vocab: GgufVocab) -> list[AddedToken]:
     elif "modern-bert" in name:
         left = {"[MASK]"}
     special = {i for i, _ in tokens} - set(vocab.of_type(USER_DEFINED))
-    return [AddedToken(t, i, lstrip=t in left, rstrip=t in right, special=i in special, ascii_spaces=True) for i, t in tokens]
+    return [AddedToken(t, i, lstrip=t in left, rstrip=t in right, special=i in special, ascii_spaces=True, by_length=True) for i, t in tokens]
 
 
 def template(vocab: GgufVocab, add_bos: bool, add_eos: bool, always_bos: bool = False) -> TemplateProcessing:

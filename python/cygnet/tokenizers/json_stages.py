@@ -76,7 +76,7 @@ PRE_TOKENIZERS = {
     "BertPreTokenizer": lambda f: pretokenizers.BertPreTokenizer(),
     "ByteLevel": _byte_level,
     "CharDelimiterSplit": lambda f: pretokenizers.char_delimiter(f.char("delimiter")),
-    "Digits": lambda f: pretokenizers.digits(f.flag("individual_digits", False)),
+    "Digits": lambda f: pretokenizers.Digits(f.flag("individual_digits", False)),
     "FixedLength": _fixed_length,
     "Metaspace": _metaspace,
     "Punctuation": lambda f: pretokenizers.punctuation(f.choice("behavior", BEHAVIOURS, "Isolated")),

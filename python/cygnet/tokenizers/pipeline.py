@@ -11,6 +11,7 @@ from cygnet.cpu_count import thread_count
 from cygnet.tokenizers.added_tokens import AddedVocabulary
 from cygnet.tokenizers.components import Model, Normalizer, PreTokenizer
 from cygnet.tokenizers.encoding import Part
+from cygnet.tokenizers.pretokenizers import NEW_NUMBERS, Digits
 from cygnet.tokenizers.split_rules import flatten, without_nfc
 
 
@@ -33,9 +34,13 @@ class Pipeline:
         self.runner = self._make_runner(normalizer)
         # A byte-level lane for a tokenizer with NFC takes only text that is in that form.
         self.needs_nfc = normalizer is not None and without_nfc(normalizer) is None
+        # Lanes cut out the leftmost of the added tokens.
+        self.overlaps = added.overlaps
         # Lanes know Unicode 16.0; where the stages know less, they take a text with newer characters.
         self.unicode_15 = any(getattr(stage, "unicode_15", False) for stage in flatten(pre_tokenizer))
-        self.looks_first = self.needs_nfc or self.unicode_15
+        # ... and here more.
+        self.new_numbers = any(isinstance(stage, Digits) for stage in flatten(pre_tokenizer))
+        self.looks_first = self.needs_nfc or self.unicode_15 or self.new_numbers or self.overlaps is not None
         # An id that only keeps symbols apart while they are merged.
         self.dropped = getattr(model, "dropped_id", None)
         # Ids that texts spell otherwise than the vocabulary: of added tokens, and of what no piece covers.
@@ -68,6 +73,10 @@ class Pipeline:
         return Part(found if self.dropped is None else [i for i in found.tolist() if i != self.dropped])
 
     def _leaves_lane(self, text: str) -> bool:
+        if self.overlaps is not None and self.overlaps.are_in(text):
+            return True
+        if self.new_numbers and not text.isascii() and NEW_NUMBERS.search(text):
+            return True
         return (self.needs_nfc and not is_normalized("NFC", text)) or (self.unicode_15 and has_new_in_16(text))
 
     def ids_of_many(self, texts: list[str], parse_special: bool, threads: int | None) -> list[Part]:

@@ -52,6 +52,10 @@ class Split:
         known = text.text
         if self.by_class:
             known = as_unicode_15(known) if self.unicode_15 else as_unicode_16(known)
+        return self.split_as(text, known)
+
+    def split_as(self, text: AlignedText, known: str) -> list[AlignedText]:
+        """The text split where its stand-in of the same length matches."""
         matches = (m.span() for m in self.pattern.finditer(known))
         return list(text.slices(ranges(runs(len(text), matches, self.invert), self.behaviour)))
 
@@ -76,9 +80,18 @@ def punctuation(behaviour: str = "Isolated") -> Split:
     return Split(punctuation_pattern(), behaviour)
 
 
-def digits(individual: bool = False) -> Split:
+# Numbers that came with Unicode 17.0: Digits knows them, the regular expressions of the format do not.
+NEW_NUMBERS = Expression("[\U00011de0-\U00011de9\U00016ff4-\U00016ff6]")
+
+
+class Digits(Split):
     """Digits apart from everything else, one by one or in runs."""
-    return Split(Expression(r"\p{N}"), "Isolated" if individual else "Contiguous", source=r"\p{N}")
+
+    def __init__(self, individual: bool = False):
+        super().__init__(Expression(r"\p{N}"), "Isolated" if individual else "Contiguous", source=r"\p{N}")
+
+    def split(self, text: AlignedText) -> list[AlignedText]:
+        return self.split_as(text, as_unicode_16(NEW_NUMBERS.sub("1", text.text)))
 
 
 def char_delimiter(delimiter: str) -> Split:
@@ -183,6 +196,10 @@ class UnicodeScripts:
         return list(text.slices(zip(starts, [*starts[1:], len(text)], strict=False)))
 
 
+# These had no script of their own in Unicode 9.0.
+SCRIPT_CHANGED = "\u0589\u061c"
+
+
 def script_of(char: str) -> str | None:
     """Script of a character as UnicodeScripts counts it; None for the space and what is not assigned in Unicode 9.0."""
     if char == " " or not in_unicode_9(char):
@@ -190,4 +207,6 @@ def script_of(char: str) -> str | None:
     name = script(char)
     if char == "ー" or name in ("Hiragana", "Katakana"):
         return "Han"
+    if char in SCRIPT_CHANGED:
+        return "Common"
     return None if name == "Unknown" else name
