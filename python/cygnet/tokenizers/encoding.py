@@ -61,7 +61,7 @@ class Stretch(NamedTuple):
     kind: str
     type_id: int = 0
     sequence: int | None = None
-    pad_token: str | None = None
+    tokens: tuple[str, ...] | None = None  # how they are spelled, where not as the vocabulary does
 
 
 class Encoding:
@@ -137,7 +137,7 @@ class Encoding:
 
     def padded(self, missing: int, rule: Padding) -> Encoding:
         """This encoding with `missing` pad tokens on the side that the rule names."""
-        pad, ids = [Stretch(PAD, rule.pad_type_id, pad_token=rule.pad_token)], [(rule.pad_id,) * missing]
+        pad, ids = [Stretch(PAD, rule.pad_type_id, tokens=(rule.pad_token,) * missing)], [(rule.pad_id,) * missing]
         out = Encoding(ids + self._chunks, pad + self._layout) if rule.left else Encoding(self._chunks + ids, self._layout + pad)
         out.overflowing = self.overflowing
         out._name, out._varied = self._name, self._varied
@@ -169,8 +169,12 @@ class Encoding:
     @property
     def tokens(self) -> list[str]:
         """Each token as the vocabulary spells it; as the text does where it takes in spaces or no piece covers it."""
-        pads = self._spread(lambda s: s.pad_token)
-        out = [(self._name(i) or "") if pad is None else pad for i, pad in zip(self.ids, pads, strict=True)]
+        out = [self._name(i) or "" for i in self.ids]
+        at = 0
+        for stretch, chunk in zip(self._layout, self._chunks, strict=True):
+            if stretch.tokens is not None:
+                out[at : at + len(chunk)] = stretch.tokens
+            at += len(chunk)
         if not self._varied.isdisjoint(self.ids):
             for i, spelling in self.spellings.items():
                 out[i] = spelling

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from cygnet.errors import TokenizerError
@@ -102,7 +103,7 @@ def _token_and_id(fields: Fields, name: str) -> int:
     return pair[1]
 
 
-def _template(fields: Fields, name: str, special: dict[str, tuple[int, ...]], sequences: int) -> postprocessors.Template:
+def _template(fields: Fields, name: str, special: dict[str, postprocessors.Special], sequences: int) -> postprocessors.Template:
     items: postprocessors.Template = []
     for item in fields.objects(name):
         if "Sequence" in item.value:
@@ -116,18 +117,21 @@ def _template(fields: Fields, name: str, special: dict[str, tuple[int, ...]], se
         token = inner.string("id")
         if token not in special:
             raise TokenizerError(f"{inner.where}.id {token[:40]!r} is not among {fields.where}.special_tokens")
-        items.append(postprocessors.Special(special[token], inner.size("type_id")))
+        items.append(replace(special[token], type_id=inner.size("type_id")))
     return items
 
 
 def _template_processing(fields: Fields, spell: Spell):
-    special: dict[str, tuple[int, ...]] = {}
+    special: dict[str, postprocessors.Special] = {}
     for token, value in fields.get("special_tokens", dict).items():
         inner = Fields(value, f"{fields.where}.special_tokens[{token[:40]!r}]")
         ids = inner.get("ids", list)
         if not all(type(i) is int and 0 <= i <= MAX_ID for i in ids):
             raise TokenizerError(f"{inner.where}.ids must be a list of ids from 0 to {MAX_ID}")
-        special[token] = tuple(ids)
+        tokens = inner.get("tokens", list, [spell(i) or "" for i in ids])
+        if len(tokens) != len(ids) or not all(isinstance(text, str) for text in tokens):
+            raise TokenizerError(f"{inner.where}.tokens must be {len(ids)} texts, as many as there are ids")
+        special[token] = postprocessors.Special(tuple(ids), None, tuple(tokens))
     return postprocessors.TemplateProcessing(_template(fields, "single", special, 1), _template(fields, "pair", special, 2))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from cygnet.errors import TokenizerError
 from cygnet.records import record
 from cygnet.tokenizers.byte_alphabet import SPACE_CHAR
 from cygnet.tokenizers.encoding import SPECIAL, TEXT, Encoding, Part, Stretch
@@ -12,25 +13,49 @@ from cygnet.tokenizers.encoding import SPECIAL, TEXT, Encoding, Part, Stretch
 
 @record
 class Special:
-    """Special ids at this place of a template."""
+    """Special ids at this place of a template.
+
+    Attributes
+    ----------
+    ids : tuple of int
+    type_id : int, optional
+    tokens : tuple of str, optional
+        How they are spelled, where not as the vocabulary does.
+    as_text : bool
+        The special tokens mask does not count them.
+    beside : int, optional
+        The text or the pair beside which they stand: with its windows that truncation cut off they have the type `further_type_id`.
+    further_type_id : int, optional
+    """
 
     ids: tuple[int, ...]
     type_id: int | None
+    tokens: tuple[str, ...] | None = None
+    as_text: bool = False
+    beside: int | None = None
+    further_type_id: int | None = None
+
+    def stretch(self, parts: list[Part]) -> Stretch:
+        further = self.beside is not None and parts[self.beside].further
+        type_id = self.further_type_id if further else self.type_id
+        return Stretch(TEXT if self.as_text else SPECIAL, type_id or 0, None, self.tokens)
 
 
 @record
 class Sequence:
     """The text (0) or its pair (1) at this place of a template; type_id None keeps the type of the part.
 
-    With `first_window`, windows that truncation cut off keep it too, as the format's library has it.
+    With `first_window`, windows that truncation cut off have `further_type_id`, or keep the type of the part, as the format's library has it.
     """
 
     index: int
     type_id: int | None
     first_window: bool = False
+    further_type_id: int | None = None
 
     def type_of(self, part: Part) -> int:
-        return part.type_id if self.type_id is None or (self.first_window and part.further) else self.type_id
+        type_id = self.further_type_id if self.first_window and part.further else self.type_id
+        return part.type_id if type_id is None else type_id
 
 
 Template = list[Special | Sequence]
@@ -48,20 +73,21 @@ def combinations(parts: list[Part]) -> list[list[Part]]:
     return [[first, second], *pairs, *([first, b] for b in second.overflowing)]
 
 
-def fill(template: Template, parts: list[Part]) -> Encoding:
-    """One encoding from a template and the parts it names."""
+def fill(template: Template, parts: list[Part], sequences: list[int | None] | None) -> Encoding:
+    """One encoding from a template, the parts it names, and the sequence that each item counts to (default: a text to its own)."""
     chunks: list = []
     layout: list[Stretch] = []
     known = True
-    for item in template:
+    for i, item in enumerate(template):
         if isinstance(item, Special):
             chunks.append(item.ids)
-            layout.append(Stretch(SPECIAL, item.type_id or 0))
+            stretch = item.stretch(parts)
         else:
             part = parts[item.index]
             known = known and part.offsets is not None
             chunks.append(part.ids)
-            layout.append(Stretch(TEXT, item.type_of(part), item.index))
+            stretch = Stretch(TEXT, item.type_of(part), item.index)
+        layout.append(stretch if sequences is None else stretch._replace(sequence=sequences[i]))
     if not known:
         return Encoding(chunks, layout)
     return Encoding(chunks, layout, *_details(template, parts))
@@ -82,6 +108,43 @@ def _details(template: Template, parts: list[Part]) -> tuple[list[tuple[int, int
     return offsets, words, spellings
 
 
+@record
+class Block:
+    """An encoding between two post-processors: of at most one sequence, with special tokens around it.
+
+    Attributes
+    ----------
+    items : Template
+    ranges : dict of int -> (int, int)
+        Sequence ids, and the range of items that counts to each.
+    """
+
+    items: Template
+    ranges: dict[int, tuple[int, int]]
+
+    def typed(self, type_id: int) -> Block:
+        """All of it of one type, but for the windows that truncation cut off."""
+        beside = next((item.index for item in self.items if isinstance(item, Sequence)), None)
+        return Block([retyped(item, type_id, beside) for item in self.items], self.ranges)
+
+    def counted_as(self, sequence: int) -> Block:
+        return Block(self.items, {**self.ranges, sequence: (0, len(self.items))})
+
+    def wrapped(self, before: tuple[int, ...], behind: tuple[int, ...], type_id: int, sequence: int) -> Block:
+        """Special tokens around it; those within count as text from here on."""
+        inside = [replace(item, as_text=True) if isinstance(item, Special) else item for item in self.items]
+        first, last = ([Special((i,), type_id) for i in ids] for ids in (before, behind))
+        return Block([*first, *inside, *last], {sequence: (len(first), len(first) + len(inside))})
+
+
+def retyped(item: Special | Sequence, type_id: int, beside: int | None) -> Special | Sequence:
+    if isinstance(item, Sequence):
+        kept = item.further_type_id if item.first_window else item.type_id
+        return replace(item, type_id=type_id, first_window=True, further_type_id=kept)
+    kept = item.type_id if item.beside is None else item.further_type_id
+    return replace(item, type_id=type_id, beside=beside, further_type_id=kept)
+
+
 class Templated:
     """Base of the post-processors that are a template for one sequence and one for a pair."""
 
@@ -96,18 +159,25 @@ class Templated:
         return sum(len(item.ids) for item in (self.pair if pair else self.single) if isinstance(item, Special))
 
     def process(self, parts: list[Part], add_special_tokens: bool) -> Encoding:
-        template = self.pair if len(parts) == 2 else self.single
-        if not add_special_tokens:
-            template = self.bare(template)
+        template, sequences = self.arrangement(len(parts) == 2, add_special_tokens)
         if len(parts) == 1 and parts[0].offsets is None and not parts[0].overflowing:
-            return fill(template, parts)
-        main, *others = (fill(template, [self.adjust(part) for part in group]) for group in combinations(parts))
+            return fill(template, parts, sequences)
+        main, *others = (fill(template, [self.adjust(part) for part in group], sequences) for group in combinations(parts))
         main.overflowing = others
         return main
+
+    def arrangement(self, pair: bool, add_special_tokens: bool) -> tuple[Template, list[int | None] | None]:
+        """The items of an encoding, and the sequence that each counts to where that is not a text's own."""
+        template = self.pair if pair else self.single
+        return (template if add_special_tokens else self.bare(template)), None
 
     def bare(self, template: Template) -> Template:
         """The template without special tokens."""
         return [item for item in template if isinstance(item, Sequence)]
+
+    def after(self, blocks: list[Block], add_special_tokens: bool) -> list[Block]:
+        """What becomes of encodings that another post-processor has made."""
+        return blocks
 
 
 class Plain(Templated):
@@ -120,6 +190,18 @@ class TemplateProcessing(Templated):
     def __init__(self, single: Template, pair: Template):
         self.single = single
         self.pair = pair
+
+    def after(self, blocks: list[Block], add_special_tokens: bool) -> list[Block]:
+        if len(blocks) > 2:
+            raise TokenizerError(f"post_processor: a template takes one or two sequences, and those before it make {len(blocks)}")
+        out = []
+        for item in self.pair if len(blocks) == 2 else self.single:
+            if isinstance(item, Sequence):
+                block = blocks[item.index]
+                out.append((block if item.type_id is None else block.typed(item.type_id)).counted_as(item.index))
+            elif add_special_tokens:
+                out.append(Block([item], {}))
+        return out
 
 
 def ended_by(token_id: int) -> TemplateProcessing:
@@ -134,6 +216,13 @@ class BertProcessing(Templated):
     def __init__(self, cls: int, sep: int):
         self.single = [Special((cls,), 0), Sequence(0, 0), Special((sep,), 0)]
         self.pair = [*self.single, Sequence(1, 1), Special((sep,), 1)]
+        self.cls, self.sep = cls, sep
+
+    def after(self, blocks: list[Block], add_special_tokens: bool) -> list[Block]:
+        if not add_special_tokens:
+            return blocks
+        first, *others = blocks
+        return [first.wrapped((self.cls,), (self.sep,), 0, 0), *(block.wrapped((), (self.sep,), 1, 1) for block in others)]
 
     def bare(self, template: Template) -> Template:
         return [Sequence(item.index, None) for item in template if isinstance(item, Sequence)]
@@ -159,6 +248,9 @@ class ByteLevel(Templated):
         tokens = [part.spellings.get(i) or self.spell(token) or "" for i, token in enumerate(part.ids)]
         return replace(part, offsets=[self._trim(i, token, span) for i, (token, span) in enumerate(zip(tokens, part.offsets, strict=True))])
 
+    def after(self, blocks: list[Block], add_special_tokens: bool) -> list[Block]:
+        return [block.counted_as(i) for i, block in enumerate(blocks)]
+
     def _trim(self, index: int, token: str, span: tuple[int, int]) -> tuple[int, int]:
         start, end = span
         leading = len(token) - len(token.lstrip(BLANK))
@@ -178,52 +270,54 @@ class RobertaProcessing(ByteLevel):
         super().__init__(spell, trim_offsets, add_prefix_space)
         self.single = [Special((cls,), 0), Sequence(0, 0), Special((sep,), 0)]
         self.pair = [*self.single, Special((sep,), 0), Sequence(1, 0), Special((sep,), 0)]
+        self.cls, self.sep = cls, sep
+
+    def after(self, blocks: list[Block], add_special_tokens: bool) -> list[Block]:
+        blocks = [block.typed(0) for block in blocks]
+        if not add_special_tokens:
+            return blocks
+        first, *others = [Block([replace(item, further_type_id=0) for item in block.items], block.ranges) for block in blocks]
+        return [first.wrapped((self.cls,), (self.sep,), 0, 0), *(block.wrapped((self.sep,), (self.sep,), 0, 1) for block in others)]
 
     def bare(self, template: Template) -> Template:
         return [replace(item, first_window=True) for item in super().bare(template)]
 
 
 class Chain(Templated):
-    """Several post-processors: each adjusts the offsets, the templates nest from the first to the last."""
+    """Several post-processors: each takes the encodings that the one before makes, and what the last makes is put together."""
 
     def __init__(self, processors: list[Templated]):
-        self.processors = processors
-        self.single = nest([p.single for p in processors], pair=False)
-        self.pair = nest([p.pair for p in processors], pair=True)
+        self.processors = [inner for p in processors for inner in (p.processors if isinstance(p, Chain) else [p])]
+        self._known: dict[tuple[bool, bool], tuple[Template, list[int | None]]] = {}
+
+    def added(self, pair: bool) -> int:
+        return sum(processor.added(pair) for processor in self.processors)
 
     def adjust(self, part: Part) -> Part:
         for processor in self.processors:
             part = processor.adjust(part)
         return part
 
-
-def nest(templates: list[Template], pair: bool) -> Template:
-    """One template from a chain: each later one sees every sequence of the one before with the marks already around it."""
-    current: dict[int, Template] = {index: [Sequence(index, None)] for index in range(2 if pair else 1)}
-    for template in templates:
-        current = dress(template, current)
-    return [item for index in sorted(current) for item in current[index]]
-
-
-def retyped(inner: Special | Sequence, item: Sequence) -> Special | Sequence:
-    """What stands inside a sequence of an outer template, with the type that this one gives it."""
-    more = {"first_window": item.first_window} if isinstance(inner, Sequence) else {}
-    return replace(inner, type_id=item.type_id, **more)
+    def arrangement(self, pair: bool, add_special_tokens: bool) -> tuple[Template, list[int | None]]:
+        found = self._known.get((pair, add_special_tokens))
+        if found is None:
+            blocks = [Block([Sequence(i, None)], {i: (0, 1)}) for i in range(2 if pair else 1)]
+            for processor in self.processors:
+                blocks = processor.after(blocks, add_special_tokens)
+            found = self._known[pair, add_special_tokens] = joined(blocks)
+        return found
 
 
-def dress(template: Template, current: dict[int, Template]) -> dict[int, Template]:
-    """Each sequence with the special tokens that the template puts before it, the last one also with those after it."""
-    out: dict[int, Template] = {}
-    waiting: Template = []
-    last = None
-    for item in template:
-        if isinstance(item, Special):
-            waiting.append(item)
-            continue
-        inner = current[item.index]
-        typed = inner if item.type_id is None else [retyped(i, item) for i in inner]
-        out[item.index] = [*waiting, *typed]
-        waiting, last = [], item.index
-    if last is not None:
-        out[last] += waiting
-    return out
+def joined(blocks: list[Block]) -> tuple[Template, list[int | None]]:
+    """The items of all blocks, and the sequence of each by the ranges that the blocks have, a later one's in the place of an earlier one's."""
+    items: Template = []
+    ranges: dict[int, tuple[int, int]] = {}
+    for block in blocks:
+        ranges |= {sequence: (len(items) + start, len(items) + end) for sequence, (start, end) in block.ranges.items()}
+        items += block.items
+    sequences: list[int | None] = [None] * len(items)
+    # The library looks for as many as there are, counted from 0; one that is not there is all.
+    for sequence in range(max(1, len(ranges))):
+        start, end = ranges.get(sequence, (0, len(items)))
+        sequences[start:end] = [sequence] * (end - start)
+    return items, sequences
