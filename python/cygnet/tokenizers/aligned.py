@@ -77,7 +77,7 @@ class AlignedText:
         for char, change in changes:
             text.append(char)
             if change > 0:
-                spans.append(old[position - 1] if position else (0, 0))
+                spans.append(old[position - 1] if position else (self.start, self.start))
             else:
                 spans.append(old[position])
                 position += 1 - change
@@ -101,7 +101,7 @@ class AlignedText:
         for start, end in ranges:
             text += (self.text[done:start], content)
             spans += self.spans[done:start]
-            spans += [self.spans[end - 1] if end else (0, 0)] * len(content)
+            spans += [self.spans[end - 1] if end else (self.start, self.start)] * len(content)
             done = end
         return AlignedText("".join([*text, self.text[done:]]), spans + self.spans[done:])
 

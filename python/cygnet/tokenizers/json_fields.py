@@ -12,6 +12,8 @@ from cygnet.tokenizers.patterns import compile_pattern
 
 MISSING = object()
 MAX_ID = 2**31 - 1
+# An empty string matches between any two characters, as it does as an expression.
+NOTHING = regex.compile("")
 
 
 class Fields:
@@ -77,7 +79,7 @@ class Fields:
             return found
         inner = Fields(found, f"{self.where}.{name}")
         if "String" in found:
-            return inner.string("String")
+            return inner.string("String") or NOTHING
         return compile_pattern(inner.string("Regex"), f"{inner.where}.Regex")
 
 

@@ -63,7 +63,7 @@ def _split(fields: Fields):
     behaviour, invert = fields.choice("behavior", BEHAVIOURS), fields.flag("invert", False)
     if isinstance(pattern, str):
         return pretokenizers.literal(pattern, behaviour, invert)
-    return pretokenizers.Split(pattern, behaviour, invert, fields.value["pattern"]["Regex"])
+    return pretokenizers.Split(pattern, behaviour, invert, fields.value["pattern"].get("Regex"))
 
 
 def _fixed_length(fields: Fields):
@@ -96,11 +96,25 @@ def post_processor(value: Any, where: str, spell: Spell):
     return build(POST_PROCESSORS, value, where, spell)
 
 
-def _token_and_id(fields: Fields, name: str) -> int:
+def _token_and_id(fields: Fields, name: str) -> tuple[str, int]:
     pair = fields.get(name, list)
     if len(pair) != 2 or not isinstance(pair[0], str) or type(pair[1]) is not int or pair[1] < 0:
         raise TokenizerError(f"{fields.where}.{name} must be a token and its id")
-    return pair[1]
+    return pair[0], pair[1]
+
+
+def _as_spelled(processor: postprocessors.Templated, *marks: tuple[str, int]) -> postprocessors.Templated:
+    """The post-processor with its special tokens spelled as its object in the document spells them."""
+    names = {token_id: (token,) for token, token_id in marks}
+    for form in ("single", "pair"):
+        items = [replace(item, tokens=names[item.ids[0]]) if isinstance(item, postprocessors.Special) else item for item in getattr(processor, form)]
+        setattr(processor, form, items)
+    return processor
+
+
+def _bert(fields: Fields, spell: Spell):
+    cls, sep = _token_and_id(fields, "cls"), _token_and_id(fields, "sep")
+    return _as_spelled(postprocessors.BertProcessing(cls[1], sep[1]), cls, sep)
 
 
 def _template(fields: Fields, name: str, special: dict[str, postprocessors.Special], sequences: int) -> postprocessors.Template:
@@ -136,13 +150,13 @@ def _template_processing(fields: Fields, spell: Spell):
 
 
 def _roberta(fields: Fields, spell: Spell):
-    return postprocessors.RobertaProcessing(
-        spell, _token_and_id(fields, "cls"), _token_and_id(fields, "sep"), fields.flag("trim_offsets", True), fields.flag("add_prefix_space", True)
-    )
+    cls, sep = _token_and_id(fields, "cls"), _token_and_id(fields, "sep")
+    trim, prefix_space = fields.flag("trim_offsets", True), fields.flag("add_prefix_space", True)
+    return _as_spelled(postprocessors.RobertaProcessing(spell, cls[1], sep[1], trim, prefix_space), cls, sep)
 
 
 POST_PROCESSORS = {
-    "BertProcessing": lambda f, spell: postprocessors.BertProcessing(_token_and_id(f, "cls"), _token_and_id(f, "sep")),
+    "BertProcessing": _bert,
     "ByteLevel": lambda f, spell: postprocessors.ByteLevel(spell, f.flag("trim_offsets", True), f.flag("add_prefix_space", True)),
     "RobertaProcessing": _roberta,
     "Sequence": lambda f, spell: postprocessors.Chain(children(POST_PROCESSORS, f, "processors", spell)),

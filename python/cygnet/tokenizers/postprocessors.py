@@ -130,11 +130,10 @@ class Block:
     def counted_as(self, sequence: int) -> Block:
         return Block(self.items, {**self.ranges, sequence: (0, len(self.items))})
 
-    def wrapped(self, before: tuple[int, ...], behind: tuple[int, ...], type_id: int, sequence: int) -> Block:
+    def wrapped(self, before: list[Special], behind: list[Special], sequence: int) -> Block:
         """Special tokens around it; those within count as text from here on."""
         inside = [replace(item, as_text=True) if isinstance(item, Special) else item for item in self.items]
-        first, last = ([Special((i,), type_id) for i in ids] for ids in (before, behind))
-        return Block([*first, *inside, *last], {sequence: (len(first), len(first) + len(inside))})
+        return Block([*before, *inside, *behind], {sequence: (len(before), len(before) + len(inside))})
 
 
 def retyped(item: Special | Sequence, type_id: int, beside: int | None) -> Special | Sequence:
@@ -216,13 +215,13 @@ class BertProcessing(Templated):
     def __init__(self, cls: int, sep: int):
         self.single = [Special((cls,), 0), Sequence(0, 0), Special((sep,), 0)]
         self.pair = [*self.single, Sequence(1, 1), Special((sep,), 1)]
-        self.cls, self.sep = cls, sep
 
     def after(self, blocks: list[Block], add_special_tokens: bool) -> list[Block]:
         if not add_special_tokens:
             return blocks
         first, *others = blocks
-        return [first.wrapped((self.cls,), (self.sep,), 0, 0), *(block.wrapped((), (self.sep,), 1, 1) for block in others)]
+        cls, _, sep, *_, last = self.pair
+        return [first.wrapped([cls], [sep], 0), *(block.wrapped([], [last], 1) for block in others)]
 
     def bare(self, template: Template) -> Template:
         return [Sequence(item.index, None) for item in template if isinstance(item, Sequence)]
@@ -270,14 +269,14 @@ class RobertaProcessing(ByteLevel):
         super().__init__(spell, trim_offsets, add_prefix_space)
         self.single = [Special((cls,), 0), Sequence(0, 0), Special((sep,), 0)]
         self.pair = [*self.single, Special((sep,), 0), Sequence(1, 0), Special((sep,), 0)]
-        self.cls, self.sep = cls, sep
 
     def after(self, blocks: list[Block], add_special_tokens: bool) -> list[Block]:
         blocks = [block.typed(0) for block in blocks]
         if not add_special_tokens:
             return blocks
         first, *others = [Block([replace(item, further_type_id=0) for item in block.items], block.ranges) for block in blocks]
-        return [first.wrapped((self.cls,), (self.sep,), 0, 0), *(block.wrapped((self.sep,), (self.sep,), 0, 1) for block in others)]
+        cls, _, sep = self.single
+        return [first.wrapped([cls], [sep], 0), *(block.wrapped([sep], [sep], 1) for block in others)]
 
     def bare(self, template: Template) -> Template:
         return [replace(item, first_window=True) for item in super().bare(template)]

@@ -234,7 +234,7 @@ class Tokenizer:
         return self.truncation if max_length is None else Truncation(max_length, truncation, stride, keep_overflow=return_overflow)
 
     def _assembly(self, rule: Truncation | None, add_special_tokens: bool, parse_special: bool) -> Assembly:
-        return Assembly(self.pipeline, self.post_processor, self.id_to_token, rule, add_special_tokens, parse_special)
+        return Assembly(self.pipeline, self.post_processor, self._as_encoded, rule, add_special_tokens, parse_special)
 
     def pad(self, encodings: Sequence[Encoding], padding: Padding | None = None) -> list[Encoding]:
         """Encodings of equal length, by the given rule or the tokenizer's own (default: to the longest, on the right)."""
@@ -334,6 +334,11 @@ class Tokenizer:
             [token_id] = as_ids([token_id])
         added = self.added.by_id.get(token_id)
         return self.model.id_to_token(token_id) if added is None else added
+
+    def _as_encoded(self, token_id: int) -> str | None:
+        """How an encoding spells a token: as the model does; added tokens that are not the model's own as they are declared."""
+        found = self.model.id_to_token(token_id)
+        return self.added.by_id.get(token_id) if found is None else found
 
     def end_texts_with(self, token_id: int) -> None:
         """Put a special token behind every encoded text, or pair of texts, in place of what the file says of special tokens."""
