@@ -37,6 +37,9 @@ DECODERS = [
     {"type": "Sequence", "decoders": [{"type": "Fuse"}, {"type": "Replace", "pattern": {"String": "xyx"}, "content": "-"}]},
     {"type": "Sequence", "decoders": [{"type": "Fuse"}, {"type": "Strip", "content": "x", "start": 2, "stop": 2}]},
     {"type": "Sequence", "decoders": [{"type": "ByteLevel"}, {"type": "Replace", "pattern": {"Regex": "[xy]+"}, "content": "-"}]},
+    {"type": "Sequence", "decoders": [{"type": "Fuse"}, {"type": "ByteLevel"}]},
+    {"type": "Sequence", "decoders": [{"type": "BPEDecoder", "suffix": "x"}, {"type": "ByteLevel"}]},
+    {"type": "Sequence", "decoders": [{"type": "BPEDecoder", "suffix": "x"}, {"type": "WordPiece", "prefix": "##", "cleanup": True}]},
 ]
 TOKENS = [*"▁a a ##b </w> b</w> Ġc Ã © <0xE4> <0xBD> <0xA0> <0x41> <0x0> ▁ ▁▁ x xy yx .".split(), " '", "n't", "|", "<pad>", "é"]
 VOCAB = {t: i for i, t in enumerate(TOKENS)}

@@ -7,7 +7,7 @@ import pytest
 from tokenizer_documents import byte_level_document, word_document
 
 from cygnet import Tokenizer
-from cygnet.errors import OptionError
+from cygnet.errors import OptionError, TokenizerError
 from cygnet.tokenizers import Padding
 
 CLS_SEP = {
@@ -220,3 +220,47 @@ def test_one_tokenizer_in_many_threads(chat):
     for worker in workers:
         worker.join()
     assert not wrong
+
+
+BERT_MARKS = {"type": "BertProcessing", "sep": ["[SEP]", 4], "cls": ["[CLS]", 3]}
+BYTE_OFFSETS = {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}
+MARK_BEFORE = {
+    "type": "TemplateProcessing",
+    "single": [{"SpecialToken": {"id": "[CLS]", "type_id": 1}}, {"Sequence": {"id": "A", "type_id": 0}}],
+    "pair": [{"Sequence": {"id": "A", "type_id": 2}}, {"SpecialToken": {"id": "[CLS]", "type_id": 1}}, {"Sequence": {"id": "B", "type_id": 1}}],
+    "special_tokens": {"[CLS]": {"id": "[CLS]", "ids": [3], "tokens": ["[cls]"]}},
+}
+
+
+# By tokenizers 0.22: tokens, type ids, special tokens mask, sequence ids.
+@pytest.mark.parametrize(
+    "processors, wanted",
+    [
+        ([BERT_MARKS, BYTE_OFFSETS], ("[CLS] a b [SEP]", [0, 0, 0, 0], [1, 0, 0, 1], [0, 0, 0, 0])),
+        ([BYTE_OFFSETS, BERT_MARKS], ("[CLS] a b [SEP]", [0, 0, 0, 0], [1, 0, 0, 1], [None, 0, 0, None])),
+        ([MARK_BEFORE, BYTE_OFFSETS], ("[cls] a b", [1, 0, 0], [1, 0, 0], [None, 1, 1])),
+        ([MARK_BEFORE, BERT_MARKS], ("[CLS] [cls] [SEP] a b [SEP]", [0, 1, 0, 0, 0, 1], [1, 0, 1, 0, 0, 1], [None, 0, None, 1, 1, None])),
+        ([BERT_MARKS, MARK_BEFORE], ("[cls] [CLS] a b [SEP]", [1, 0, 0, 0, 0], [1, 1, 0, 0, 1], [None, 0, 0, 0, 0])),
+    ],
+)
+def test_post_processors_in_sequence(processors, wanted):
+    words = ["?", "a", "b", "[CLS]", "[SEP]"]
+    encoding = Tokenizer.from_json(word_document(words, post_processor={"type": "Sequence", "processors": processors})).encode("a b")
+    assert (" ".join(encoding.tokens), encoding.type_ids, encoding.special_tokens_mask, encoding.sequence_ids) == wanted
+
+
+def test_a_template_takes_no_more_than_two_sequences():
+    post = {"type": "Sequence", "processors": [MARK_BEFORE, MARK_BEFORE]}
+    tokenizer = Tokenizer.from_json(word_document(["?", "a", "b", "[CLS]"], post_processor=post))
+    assert tokenizer.encode("a").tokens == ["[cls]", "[cls]", "a"]
+    with pytest.raises(TokenizerError, match="make 3"):
+        tokenizer.encode("a", "b")
+
+
+def test_an_empty_pattern_matches_between_characters():
+    split = {"type": "Split", "pattern": {"String": ""}, "behavior": "Isolated", "invert": False}
+    tokenizer = Tokenizer.from_json(
+        word_document(["?", "a", "b"], pre_tokenizer=split, decoder={"type": "Replace", "pattern": {"String": ""}, "content": "-"})
+    )
+    assert tokenizer.encode("ab").tokens == ["a", "b"]
+    assert tokenizer.decode([1, 2]) == "-a--b-"

@@ -56,6 +56,10 @@ class DecoderBase:
     def stage(self) -> Stage:
         raise NotImplementedError
 
+    def whole_stage(self) -> Stage:
+        """A stage whose tokens are those of chain(), for decoders that follow; stage() may cut them where only the text matters."""
+        return self.stage()
+
     def decode(self, tokens: list[str]) -> str:
         return "".join(self.chain(tokens))
 
@@ -72,8 +76,8 @@ class TextStream:
 
     def __init__(self, decoders: list[DecoderBase]):
         cut = next((i + 1 for i, d in enumerate(decoders) if d.fuses), len(decoders))
-        self._stages = [d.stage() for d in decoders[:cut]]
-        self._growing = [d.growing() if hasattr(d, "growing") else _Wait(d.chain) for d in decoders[cut:] if not d.fuses]
+        self._stages = [d.stage() if d is decoders[-1] else d.whole_stage() for d in decoders[:cut]]
+        self._growing = [d.growing() if hasattr(d, "growing") else _Wait(d.chain) for d in decoders[cut:] if not isinstance(d, Fuse)]
 
     def push(self, token: str) -> str:
         tokens = [token]
@@ -230,6 +234,9 @@ class BPEDecoder(DecoderBase):
     def stage(self) -> Stage:
         return _BPEDecoderStage(self.suffix)
 
+    def whole_stage(self) -> Stage:
+        return _OneLate(self.chain)
+
 
 class _BPEDecoderStage:
     """Gives at once what a token says whether or not it is the last, and keeps both ways to go on."""
@@ -247,6 +254,22 @@ class _BPEDecoderStage:
 
     def finish(self) -> list[str]:
         return [self._if_last]
+
+
+class _OneLate:
+    """Gives each token when the next one tells that it is not the last."""
+
+    def __init__(self, chain: Callable[[list[str]], list[str]]):
+        self._chain = chain
+        self._held: list[str] = []
+
+    def push(self, token: str) -> list[str]:
+        given = self._chain([*self._held, token])[:-1]
+        self._held = [token]
+        return given
+
+    def finish(self) -> list[str]:
+        return self._chain(self._held)
 
 
 class CTC(DecoderBase):
