@@ -13,7 +13,7 @@ from cygnet.tokenizers.patterns import compile_pattern
 MISSING = object()
 MAX_ID = 2**31 - 1
 # An empty string matches between any two characters, as it does as an expression.
-NOTHING = regex.compile("")
+NOTHING = Expression("")
 
 
 class Fields:
