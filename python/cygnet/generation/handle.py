@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
+from queue import Empty, SimpleQueue
 
 from cygnet.errors import Cancelled
 from cygnet.generation.result import Delta
@@ -15,13 +15,15 @@ _WAIT_SLICE = 0.5
 
 
 class Ticket:
-    """The state that the scheduler's thread and the caller share."""
+    """The state that the scheduler's thread and the caller share.
+
+    Deltas go through a queue of the standard library's compiled kind: handing one over costs both threads less than the rest of a small model's step.
+    """
 
     def __init__(self):
-        self._changed = threading.Condition()
-        self._deltas: deque[Delta] = deque()
+        self._ended = threading.Condition()
+        self._deltas: SimpleQueue[Delta | None] = SimpleQueue()  # None only wakes whoever waits for the next one
         self._listener: Callable[[], None] | None = None
-        self._streamed = False  # whether anybody waits for single deltas: waking a thread that waits for the end costs a core for a moment
         self.cancelled = False
         self.closed: Cancelled | None = None  # set where it was not the caller who cancelled
         self.done = False
@@ -29,22 +31,17 @@ class Ticket:
         self.results: list = []
 
     def emit(self, delta: Delta) -> None:
-        with self._changed:
-            self._deltas.append(delta)
-            if self._streamed:
-                self._changed.notify_all()
-            if self._listener is not None:
-                self._listener()
+        self._deltas.put(delta)
+        if self._listener is not None:
+            self._tell_listener()
 
     def finish(self, results: list) -> None:
-        with self._changed:
-            self.results, self.done = results, True
-            self._tell()
+        self.results = results
+        self._end()
 
     def fail(self, error: BaseException) -> None:
-        with self._changed:
-            self.error, self.done = error, True
-            self._tell()
+        self.error = error
+        self._end()
 
     def close(self) -> None:
         """Cancels a request because its model is closed; its caller, who did not ask for that, gets an error and not a part of the answer."""
@@ -53,31 +50,40 @@ class Ticket:
             self.cancelled = True
 
     def abandon_after_fork(self) -> None:
-        """In a forked child: no thread will ever work on it, and its lock may have been held in the parent."""
-        self._changed = threading.Condition()
+        """In a forked child: no thread will ever work on it, and its locks may have been held in the parent."""
+        self._ended = threading.Condition()
+        self._deltas = SimpleQueue()
         self._listener = None
         self.fail(Cancelled("this request belongs to the process that forked this one; submit it again here"))
 
-    def _tell(self) -> None:
-        self._changed.notify_all()
-        if self._listener is not None:
-            self._listener()
+    def _end(self) -> None:
+        with self._ended:
+            self.done = True
+            self._ended.notify_all()
+        self._deltas.put(None)
+        self._tell_listener()
+
+    def _tell_listener(self) -> None:
+        with self._ended:
+            if self._listener is not None:
+                self._listener()
 
     def listen(self, listener: Callable[[], None] | None) -> None:
         """Calls `listener` after each change, from the scheduler's thread."""
-        with self._changed:
+        with self._ended:
             self._listener = listener
 
-    def take(self) -> Delta | None:
-        """The next delta, or None if there is none yet."""
-        with self._changed:
-            return self._deltas.popleft() if self._deltas else None
+    def take(self, timeout: float = 0) -> Delta | None:
+        """The next delta, waited for so many seconds; None if none has come, or none will come any more."""
+        try:
+            return self._deltas.get(timeout > 0, timeout or None)
+        except Empty:
+            return None
 
-    def wait(self, timeout: float, for_delta: bool) -> None:
-        """Until it is done (or a delta is there), or the time is over."""
-        with self._changed:
-            self._streamed = self._streamed or for_delta
-            self._changed.wait_for(lambda: self.done or (for_delta and self._deltas), timeout)
+    def wait(self, timeout: float) -> None:
+        """Until it is done, or the time is over."""
+        with self._ended:
+            self._ended.wait_for(lambda: self.done, timeout)
 
 
 class Handle:
@@ -131,7 +137,7 @@ class Handle:
                 left = _WAIT_SLICE if end is None else min(_WAIT_SLICE, end - time.monotonic())
                 if left <= 0:
                     raise TimeoutError(f"the request was not done within {timeout} s")
-                self._ticket.wait(left, for_delta=False)
+                self._ticket.wait(left)
         except KeyboardInterrupt:
             self.cancel()
             raise
@@ -140,16 +146,12 @@ class Handle:
     def __iter__(self) -> Iterator[Delta]:
         try:
             while True:
-                delta = self._ticket.take()
+                finished = self._ticket.done
+                delta = self._ticket.take(0 if finished else _WAIT_SLICE)
                 if delta is not None:
                     yield delta
-                elif self._ticket.done:
-                    delta = self._ticket.take()
-                    if delta is None:
-                        break
-                    yield delta
-                else:
-                    self._ticket.wait(_WAIT_SLICE, for_delta=True)
+                elif finished:
+                    break
             self._outcome()
         finally:
             self.cancel()

@@ -230,6 +230,8 @@ class Scheduler:
 
     def _admit(self) -> None:
         """Starts waiting jobs, first come first served, as long as their memory is there."""
+        if not self._waiting:
+            return
         self._encode_sources()
         while self._waiting:
             job = self._waiting[0]
