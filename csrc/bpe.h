@@ -69,8 +69,10 @@ uint32_t cyg_bpe_rank(const cyg_bpe *bpe, int32_t left, int32_t right);
 /* Declares a token for whole-word look-ups; `bytes` must stay. Returns 0, or -1 when memory is out. */
 int cyg_bpe_add_token(cyg_bpe *bpe, const uint8_t *bytes, size_t size, int32_t id);
 int32_t cyg_bpe_find_token(const cyg_bpe *bpe, const uint8_t *bytes, size_t size);
-/* Asks the memory for what finding a token reads first. */
-void cyg_bpe_prefetch_token(const cyg_bpe *bpe, const uint8_t *bytes, size_t size);
+/* Finding many tokens: the memory is asked for what the first step of each reads, which gives a hash, then for the token, or NULL, that seems to be it;
+   its bytes are the third thing to ask for. */
+uint64_t cyg_bpe_expect_slot(const cyg_bpe *bpe, const uint8_t *bytes, size_t size);
+const struct cyg_token *cyg_bpe_expect_token(const cyg_bpe *bpe, uint64_t hash);
 /* Declares the symbol of a character; variant bits: 1 not first, 2 last. Returns 0, or -1 when memory is out. */
 int cyg_bpe_add_char(cyg_bpe *bpe, unsigned variant, uint32_t code_point, int32_t id);
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "bpe_tokens.h"
 #include "cyg_table.h"
 
 enum { LINE_BITS = 17, LONG_BITS = 17, LONG_WAYS = 4, BATCH = 128 };
@@ -224,6 +225,17 @@ static size_t keep_unknown(const looked_up **pieces, size_t count)
     return kept;
 }
 
+/* Asks the memory for the tokens that pieces may be: one step for all of them, then the next. */
+static void expect_tokens(const cyg_bpe *bpe, const looked_up *const *pieces, size_t count)
+{
+    uint64_t hashes[BATCH];
+    const struct cyg_token *tokens[BATCH];
+    for (size_t k = 0; k < count; k++) hashes[k] = cyg_bpe_expect_slot(bpe, pieces[k]->start, pieces[k]->length);
+    for (size_t k = 0; k < count; k++) tokens[k] = cyg_bpe_expect_token(bpe, hashes[k]);
+    for (size_t k = 0; k < count; k++)
+        if (tokens[k]) CYG_PREFETCH(tokens[k]->bytes);
+}
+
 /* Puts short pieces of a batch that are not in the cache there; the memory is asked for what each needs first before the first of them is begun. */
 static APART int learn_short(const cyg_bpe *bpe, cyg_bpe_space *space, const looked_up *batch, size_t count, cyg_ids *ids)
 {
@@ -235,7 +247,7 @@ static APART int learn_short(const cyg_bpe *bpe, cyg_bpe_space *space, const loo
         missing[n++] = &batch[k];
     }
     n = keep_unknown(missing, n);
-    for (size_t k = 0; k < n; k++) cyg_bpe_prefetch_token(bpe, missing[k]->start, missing[k]->length);
+    expect_tokens(bpe, missing, n);
     for (size_t k = 0; k < n; k++)
         if (!recall_short(missing[k]) && learn(bpe, space, missing[k], ids)) return -1;
     return 0;

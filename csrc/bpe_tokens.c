@@ -47,8 +47,22 @@ int32_t cyg_bpe_find_token(const cyg_bpe *bpe, const uint8_t *bytes, size_t size
     return -1;
 }
 
-void cyg_bpe_prefetch_token(const cyg_bpe *bpe, const uint8_t *bytes, size_t size)
+uint64_t cyg_bpe_expect_slot(const cyg_bpe *bpe, const uint8_t *bytes, size_t size)
 {
     const struct cyg_token_table *t = bpe->tokens;
-    CYG_PREFETCH(&t->slots[hash_bytes(bytes, size) & (((size_t)1 << t->bits) - 1)]);
+    uint64_t h = hash_bytes(bytes, size);
+    CYG_PREFETCH(&t->slots[h & (((size_t)1 << t->bits) - 1)]);
+    return h;
+}
+
+const struct cyg_token *cyg_bpe_expect_token(const cyg_bpe *bpe, uint64_t h)
+{
+    const struct cyg_token_table *t = bpe->tokens;
+    size_t mask = ((size_t)1 << t->bits) - 1, slot = (size_t)h & mask;
+    for (; t->slots[slot]; slot = (slot + 1) & mask) {
+        if (t->slots[slot] >> 32 != h >> 32) continue;
+        CYG_PREFETCH(&t->tokens[(uint32_t)t->slots[slot] - 1]);
+        return &t->tokens[(uint32_t)t->slots[slot] - 1];
+    }
+    return NULL;
 }
