@@ -5,9 +5,11 @@ import json
 import numpy as np
 import pytest
 
+from cygnet import Tokenizer
 from cygnet.architectures.spec import ModelKind, TokenIds
 from cygnet.errors import ContextOverflow, OptionError
 from cygnet.models.seq2seq import Seq2Seq
+from cygnet.tokenizers.wordlevel import WordLevel
 from tests.generation.fakes import FakeEngine
 from tests.models.generative_parts import WORDS, log_softmax, parts, word_tokenizer
 
@@ -156,6 +158,13 @@ class TestForwardAndScore:
             with pytest.raises(OptionError, match="2 sources and 1 decoder inputs"):
                 m.forward([[8], [9]], [[0]])
             assert not m.engine.live and not m.engine.sources
+
+    def test_targets_are_read_by_the_tokenizer_of_their_language(self, tmp_path):
+        tokenizer = word_tokenizer()
+        tokenizer.target = Tokenizer(WordLevel({"<unk>": 0, "a b": 1}, "<unk>"))
+        with model(tmp_path, tokenizer) as m:
+            assert m.score("a b", "a b").ids == [1, EOS]
+            assert m.score("a b", "a b").logprobs[0] == m.score(ids_of("a", "b"), [1]).logprobs[0]
 
     def test_score(self, tmp_path):
         with model(tmp_path) as m:

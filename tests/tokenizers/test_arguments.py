@@ -1,5 +1,7 @@
 """Arguments that are neither texts nor token ids: refused by name, not read as something else."""
 
+import os
+
 import numpy as np
 import pytest
 from tokenizer_documents import byte_level_document, word_document
@@ -95,6 +97,12 @@ def test_what_is_no_text(tokenizer, text):
 def test_what_is_no_batch(tokenizer, texts):
     with pytest.raises(OptionError):
         tokenizer.encode_batch(texts)
+
+
+@pytest.mark.parametrize("path", [None, 3, 1.5, b"tokenizer.json", ["tokenizer.json"], {}, os.fsencode])
+def test_what_is_no_path(path):
+    with pytest.raises(OptionError, match="the path of a tokenizer file or folder is wanted, as text or a Path, not"):
+        Tokenizer.from_file(path)
 
 
 @pytest.mark.parametrize(

@@ -274,10 +274,11 @@ class Seq2Seq(GenerativeModel):
         return (mark, []) if self.languages.starts_decoder else (self._decoder_start, [mark])
 
     def _target_ids(self, text) -> list[int]:
-        """Token ids of a target: those of a text as they are, then the end token."""
+        """Token ids of a target: those of a text in the answer's language, then the end token; ids as they are."""
         if not isinstance(text, str):
             return self.check_ids(text)
-        return [*self.tokenizer.encode(text, add_special_tokens=False).ids, *self.spec.tokens.eos[:1]]
+        tokenizer = self.tokenizer.target or self.tokenizer
+        return [*tokenizer.encode(text, add_special_tokens=False).ids, *self.spec.tokens.eos[:1]]
 
     def _named_in_text(self, target: str | None) -> bool:
         """Whether the target language is named by a mark in front of the text (Marian models of many languages)."""

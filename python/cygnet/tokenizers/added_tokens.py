@@ -36,8 +36,6 @@ class AddedToken:
         Take the white space on that side into the token.
     ascii_spaces : bool
         Of the white space only that of ASCII.
-    at_start : bool
-        Match only where the text begins.
     by_length : bool
         Found, wherever in the text, before every shorter token of this kind: where two overlap, the longer one stands.
     normalized : bool
@@ -54,13 +52,15 @@ class AddedToken:
     normalized: bool = False
     special: bool = False
     ascii_spaces: bool = False
-    at_start: bool = False
     by_length: bool = False
 
     @property
     def is_mark(self) -> bool:
         """Whether the token means something to the model beside its text: a special token, or one written as a mark (</think>, [INST])."""
         return self.special or self.content[:1] + self.content[-1:] in ("<>", "[]")
+
+
+Leading = Callable[[str], AddedToken | None]
 
 
 def touches_word(text: str, start: int, end: int) -> bool:
@@ -98,7 +98,7 @@ class Matcher:
             token = self.tokens[text[start:end]]
             if is_literal is not None and (start < done or (token.is_mark and is_literal(start, end))):
                 continue
-            if (token.at_start and start > 0) or (token.single_word and touches_word(text, start, end)):
+            if token.single_word and touches_word(text, start, end):
                 continue
             spaces = ASCII_SPACES if token.ascii_spaces else SPACES
             if token.lstrip:
@@ -117,10 +117,19 @@ class Matcher:
 
 
 class AddedVocabulary:
-    """All added tokens of a tokenizer, and the two passes that cut them out of a text."""
+    """All added tokens of a tokenizer, and the two passes that cut them out of a text.
 
-    def __init__(self, tokens: Iterable[AddedToken], normalizer: Normalizer | None):
+    Parameters
+    ----------
+    tokens : iterable of AddedToken
+    normalizer : Normalizer or None
+    leading : callable, optional
+        The token that a stretch between added tokens begins with, its content as the stretch has it; None for one that begins with none.
+    """
+
+    def __init__(self, tokens: Iterable[AddedToken], normalizer: Normalizer | None, leading: Leading | None = None):
         self.tokens = list(tokens)
+        self._leading = leading
         self.by_content = {t.content: t.id for t in self.tokens}
         self.special_contents = {t.content for t in self.tokens if t.special}
         self._normalizer = normalizer
@@ -145,7 +154,7 @@ class AddedVocabulary:
         """Whether every token can be found by comparing bytes of the original text."""
         if any(matcher.overlaps.joined is None for matcher in self._matchers[True]):
             return False
-        return not any(t.single_word or t.at_start or (t.normalized and self._normalizer is not None) for t in self.tokens)
+        return self._leading is None and not any(t.single_word or (t.normalized and self._normalizer is not None) for t in self.tokens)
 
     @property
     def overlaps(self) -> Overlaps | None:
@@ -177,6 +186,12 @@ class AddedVocabulary:
             if token is not None:
                 out.append((piece, token))
                 continue
+            first = self._leading(piece.text) if self._leading else None
+            if first is not None:
+                out.append((piece.slice(0, len(first.content)), first))
+                piece = piece.slice(len(first.content), len(piece))
+                if not len(piece):
+                    continue
             if self._normalizer is not None:
                 piece = self._normalizer.normalize(piece)
             inside = (lambda s, e, piece=piece: is_literal(*piece.original(s, e))) if literal else None

@@ -1,14 +1,23 @@
-"""What encode, decode and pad are given, checked: OptionError says what is of no use."""
+"""What a tokenizer is given, checked: OptionError says what is of no use."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from numbers import Integral
+from pathlib import Path
 from typing import Any
 
 from cygnet.errors import OptionError
 from cygnet.tokenizers.encoding import Encoding
 from cygnet.tokenizers.truncation import Padding
+
+
+def as_path(path: Any) -> Path:
+    """A path given as text or as an object that stands for one."""
+    if not isinstance(path, (str, os.PathLike)) or not isinstance(text := os.fspath(path), str):
+        raise OptionError(f"the path of a tokenizer file or folder is wanted, as text or a Path, not {path!r:.80}")
+    return Path(text)
 
 
 def check_texts(*texts: Any) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from cygnet.errors import TokenizerError
 from cygnet.files import read_bytes
 from cygnet.tokenizers import language_codes
 from cygnet.tokenizers import sentencepiece_proto as proto
-from cygnet.tokenizers.added_tokens import AddedToken
+from cygnet.tokenizers.added_tokens import AddedToken, Leading
 from cygnet.tokenizers.components import Normalizer, Piece, PreTokenizer
 from cygnet.tokenizers.folder_tokens import ADVICE, FolderTokens, declared
 from cygnet.tokenizers.json_fields import Fields, read_vocab
@@ -19,6 +21,7 @@ from cygnet.tokenizers.sentencepiece import SentencePieceModel, SentencePieceNor
 from cygnet.tokenizers.settings import read_object
 from cygnet.tokenizers.tokenizer import Tokenizer
 
+LANGUAGE_MARK = re.compile(r">>.*?<<", re.DOTALL)
 MARIAN_NAMES = {"eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
 M2M_NAMES = {"bos_token": "<s>", "eos_token": "</s>", "sep_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
 M2M_LANGUAGES = {"m2m100": language_codes.M2M_100, "wmt21": language_codes.WMT_21}
@@ -33,20 +36,23 @@ class ListedPieces:
     ids : dict of str to int
     unk_id : int
         Id of the pieces that the vocabulary does not have.
+    special : set of str
+        Tokens of the vocabulary that no text is read as.
     """
 
-    def __init__(self, pieces: SentencePieceModel, ids: dict[str, int], unk_id: int):
+    def __init__(self, pieces: SentencePieceModel, ids: dict[str, int], unk_id: int, special: set[str]):
         self.pieces = pieces
         self.ids = ids
         self.names = {token_id: token for token, token_id in ids.items()}
         self.vocab_size = len(ids)
         self.unk_id = unk_id
+        self._readable = {token: token_id for token, token_id in ids.items() if token not in special}
 
     def tokenize(self, text: str) -> list[Piece]:
         """The pieces; a stretch that none covers is looked up as it is written, since the vocabulary may know more than the file."""
         unknown, names = self.pieces.unk_id, self.pieces.names
         found = [(text[start:end] if i == unknown else names[i], start, end) for i, start, end in self.pieces.tokenize(text)]
-        return [(self.ids.get(piece, self.unk_id), start, end) for piece, start, end in found]
+        return [(self._readable.get(piece, self.unk_id), start, end) for piece, start, end in found]
 
     def token_to_id(self, token: str) -> int | None:
         return self.ids.get(token)
@@ -59,19 +65,25 @@ class ListedPieces:
 
 
 def load_marian(folder: Path, file: Path) -> Tokenizer:
-    """Tokenizer of a Marian folder: source.spm cuts, vocab.json numbers, target.spm says how pieces are joined.
+    """Tokenizer of a Marian folder: source.spm cuts, vocab.json numbers, target.spm says how pieces are joined and cuts the texts of its `target`.
 
-    A language mark (>>fra<<) of the vocabulary is one where a text begins with it. Punctuation is left as it is: what the Moses scripts
-    would make of it is the caller's business.
+    Punctuation is left as it is: what the Moses scripts would make of it is the caller's business.
     """
     path = folder / "tokenizer_config.json"
     if Fields(read_object(path), str(path)).flag("separate_vocabs", False):
         raise TokenizerError(f"{path}.separate_vocabs is true: MarianTokenizer with two vocabularies is not supported")
     vocab = read_listed(folder / "vocab.json")
     tokens = FolderTokens(folder, vocab, (), MARIAN_NAMES)
-    codes = [AddedToken(token, vocab[token], at_start=True) for token in vocab if token.startswith(">>") and token.endswith("<<")]
-    target = read_proto(folder / "target.spm")
-    return assemble(file, target, vocab, tokens, tokens.template((), (), ("eos_token",)), codes)
+    source, target = Cut.read(file), Cut.read(folder / "target.spm")
+    make = partial(assemble, joined=target, vocab=vocab, tokens=tokens, post_processor=tokens.template((), (), ("eos_token",)))
+    make = partial(make, leading=partial(language_mark, vocab, tokens.ids[tokens.settings["unk_token"]]))
+    return make(source, target=None if source.model == target.model else make(target))
+
+
+def language_mark(ids: dict[str, int], unk_id: int, text: str) -> AddedToken | None:
+    """The mark (>>fra<<) that a text begins with, unknown where the vocabulary does not have it; anything may stand in a mark but its end."""
+    found = LANGUAGE_MARK.match(text)
+    return AddedToken(found[0], ids.get(found[0], unk_id)) if found else None
 
 
 def load_m2m(folder: Path, file: Path) -> Tokenizer:
@@ -88,7 +100,8 @@ def load_m2m(folder: Path, file: Path) -> Tokenizer:
     language = f"__{config.string('src_lang', 'en')}__"
     if language not in marks:
         raise TokenizerError(f"{path}.src_lang is {language[2:-2]!r}; known are {', '.join(mark[2:-2] for mark in marks)}")
-    return assemble(file, read_proto(file), vocab, tokens, tokens.template(("language",), (), ("eos_token",), language))
+    cut = Cut.read(file)
+    return assemble(cut, cut, vocab, tokens, tokens.template(("language",), (), ("eos_token",), language))
 
 
 def read_listed(path: Path) -> dict[str, int]:
@@ -100,29 +113,40 @@ def read_listed(path: Path) -> dict[str, int]:
     return vocab
 
 
-def read_proto(file: Path) -> proto.ModelProto:
-    try:
-        return proto.read_model_proto(read_bytes(file, TokenizerError), str(file))
-    except FileNotFoundError:
-        raise TokenizerError(f"{file} is missing; put it there, or {ADVICE}") from None
+@dataclass(frozen=True)
+class Cut:
+    """A SentencePiece model and the file that it comes from."""
+
+    model: proto.ModelProto
+    file: str
+
+    @classmethod
+    def read(cls, file: Path) -> Cut:
+        try:
+            return cls(proto.read_model_proto(read_bytes(file, TokenizerError), str(file)), str(file))
+        except FileNotFoundError:
+            raise TokenizerError(f"{file} is missing; put it there, or {ADVICE}") from None
 
 
 def assemble(
-    file: Path,
-    target: proto.ModelProto,
+    cut: Cut,
+    joined: Cut,
     vocab: dict[str, int],
     tokens: FolderTokens,
     post_processor: TemplateProcessing,
-    marks: Iterable[AddedToken] = (),
+    leading: Leading | None = None,
+    target: Tokenizer | None = None,
 ) -> Tokenizer:
     """Tokenizer that cuts by one SentencePiece file and joins by another."""
-    source = read_proto(file)
-    pieces = SentencePieceModel(source.pieces, segmenter(source, str(file)), *source.of_type(proto.UNKNOWN))
+    model = cut.model
+    pieces = SentencePieceModel(model.pieces, segmenter(model, cut.file), *model.of_type(proto.UNKNOWN))
     return Tokenizer(
-        ListedPieces(pieces, vocab, tokens.ids[tokens.settings["unk_token"]]),
-        normalizer=SentencePieceNormalizer.from_model(source, str(file)),
-        decoder=plain_decoder(target, str(file)),
+        ListedPieces(pieces, vocab, tokens.ids[tokens.settings["unk_token"]], {t.content for t in tokens.added.values() if t.special}),
+        normalizer=SentencePieceNormalizer.from_model(model, cut.file),
+        decoder=plain_decoder(joined.model, joined.file),
         post_processor=post_processor,
-        added_tokens=[*tokens.added.values(), *marks],
+        added_tokens=tokens.added.values(),
+        leading=leading,
+        target=target,
         settings=tokens.settings,
     )

@@ -10,8 +10,8 @@ from typing import Any
 
 from cygnet._core._decode import DecodeTable
 from cygnet.errors import CopyError, OptionError
-from cygnet.tokenizers.added_tokens import AddedToken, AddedVocabulary
-from cygnet.tokenizers.arguments import as_ids, as_spans, as_texts, check_encodings, check_texts
+from cygnet.tokenizers.added_tokens import AddedToken, AddedVocabulary, Leading
+from cygnet.tokenizers.arguments import as_ids, as_path, as_spans, as_texts, check_encodings, check_texts
 from cygnet.tokenizers.assembly import Assembly
 from cygnet.tokenizers.components import Decoder, Model, Normalizer, PostProcessor, PreTokenizer
 from cygnet.tokenizers.decode_table import decode_table
@@ -31,6 +31,10 @@ class Tokenizer:
     normalizer, pre_tokenizer, post_processor, decoder : optional
         Stages as described in cygnet.tokenizers.components; None leaves the stage out.
     added_tokens : iterable of AddedToken
+    leading : callable, optional
+        The token that a stretch between added tokens begins with; see AddedVocabulary.
+    target : Tokenizer, optional
+        Encodes texts in the language that a model answers in, where these are cut otherwise than what it reads.
     truncation : Truncation, optional
     padding : Padding, optional
         Applied by every encode, as the tokenizer's file asks; see no_truncation() and no_padding().
@@ -56,6 +60,8 @@ class Tokenizer:
         post_processor: PostProcessor | None = None,
         decoder: Decoder | None = None,
         added_tokens: Iterable[AddedToken] = (),
+        leading: Leading | None = None,
+        target: Tokenizer | None = None,
         truncation: Truncation | None = None,
         padding: Padding | None = None,
         settings: dict[str, Any] | None = None,
@@ -65,7 +71,8 @@ class Tokenizer:
         self.pre_tokenizer = pre_tokenizer
         self.post_processor = post_processor or Plain()
         self.decoder = decoder
-        self.added = AddedVocabulary(added_tokens, normalizer)
+        self.added = AddedVocabulary(added_tokens, normalizer, leading)
+        self.target = target
         self.truncation = truncation
         self.padding = padding
         self.settings = dict(settings or {})
@@ -86,12 +93,15 @@ class Tokenizer:
 
         Raises
         ------
+        OptionError
+            Where it is no path.
         TokenizerError
             Where the file is damaged or of no known kind; names the place.
         """
         from cygnet.tokenizers.loaders import load_file
 
-        return load_file(Path(path))._made_by("from_file", Path(path).absolute())
+        path = as_path(path)
+        return load_file(path)._made_by("from_file", path.absolute())
 
     @classmethod
     def from_pretrained(cls, source: str | Path) -> Tokenizer:
