@@ -113,6 +113,24 @@ def test_byte_level_round_trip_keeps_spaces(text):
     assert tokenizer.decode(ids, clean_up=False) == text
 
 
+# The first by tokenizers 0.23, which looks at each token by itself, the second by the clean-up of transformers over the whole text.
+@pytest.mark.parametrize(
+    "tokens, piecewise, whole",
+    [
+        (["don", "'", "t", "!"], "don ' t!", "don't!"),
+        (["do", "n't", "a", ",", "##y", "?"], "don't a,y?", "don't a,y?"),
+        (["I", "'m", ".", "'ve"], "I'm.'ve", "I'm.'ve"),
+    ],
+)
+def test_clean_up_of_words(tokens, piecewise, whole):
+    model = {"type": "WordLevel", "vocab": {t: i for i, t in enumerate(tokens)}, "unk_token": tokens[0]}
+    ids = list(range(len(tokens)))
+    for cleanup in (True, False):
+        tokenizer = Tokenizer.from_json({"model": model, "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": cleanup}})
+        assert tokenizer.decode(ids) == (piecewise if cleanup else " ".join(tokens).replace(" ##", ""))
+        assert tokenizer.decode(ids, clean_up=True) == whole
+
+
 def test_ids_that_are_not_there_are_passed_over():
     tokenizer = Tokenizer.from_json(byte_level_document())
     a = tokenizer.token_to_id("a")

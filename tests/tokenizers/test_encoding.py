@@ -70,6 +70,23 @@ def test_metaspace_prefix(scheme, prefixes):
     for ids in (tokenizer.encode("Hello<sep>world").ids, tokenizer.pipeline.aligned("Hello<sep>world", True).ids):
         assert ids.count(tokenizer.token_to_id("▁")) == prefixes
     assert tokenizer.decode(tokenizer.encode("Hello").ids) == "Hello"
+    assert tokenizer.decode(tokenizer.encode(" Hello ").ids) == ("Hello " if prefixes else " Hello ")
+
+
+@pytest.mark.parametrize("scheme", ["first", "never"])
+def test_spaces_beside_an_added_token_come_back(scheme):
+    tokenizer = metaspace(scheme)
+    start = ["▁"] * (scheme == "first")
+    for text, tokens in [
+        ("<sep>world", ["<sep>", *"world"]),
+        ("Hello<sep> world", [*start, *"Hello", "<sep>", "▁", *"world"]),
+        ("Hello <sep>world", [*start, *"Hello", "▁", "<sep>", *"world"]),
+        ("Hello<sep>  <sep>w ", [*start, *"Hello", "<sep>", "▁", "▁", "<sep>", "w", "▁"]),
+    ]:
+        assert tokenizer.encode(text).tokens == tokenizer.encode_batch([text, ""])[0].tokens == tokens
+        ids = tokenizer.encode(text).ids
+        assert tokenizer.pipeline.aligned(text, True).ids == ids
+        assert tokenizer.decode(ids, skip_special_tokens=False) == text
 
 
 def test_older_metaspace_flag_means_always():
@@ -87,6 +104,18 @@ def test_added_token_takes_spaces_on_its_left(space):
     assert encoding.tokens == ["i", "s", space + "<mask>", "."]
     assert tokenizer.encode(f"is{space}<mask>.", max_length=2, return_overflow=True).overflowing[0].tokens == [space + "<mask>", "."]
     assert encoding.offsets[2] == (2, 2 + len(space) + 6)
+
+
+@pytest.mark.parametrize("space", [" ", "\xa0", "\t ", "\u3000\n"])
+def test_added_token_takes_spaces_on_its_right(space):
+    document = byte_level_document()
+    document["added_tokens"] = [{"id": 0, "content": "<mask>", "rstrip": True, "special": True, "normalized": False}]
+    tokenizer = Tokenizer.from_json(document)
+    assert tokenizer.pipeline.runner is not None
+    encoding = tokenizer.encode(f"is <mask>{space}a")
+    assert encoding.ids == tokenizer.pipeline.aligned(f"is <mask>{space}a", True).ids
+    assert encoding.tokens == ["i", "s", "Ġ", "<mask>" + space, "a"]
+    assert encoding.offsets[3:] == [(3, 9 + len(space)), (9 + len(space), 10 + len(space))]
 
 
 def test_longest_added_token_wins():

@@ -65,6 +65,23 @@ def test_llama_kind():
     assert tokenizer.pipeline.aligned("a é", True).ids == tokenizer.encode("a é", add_special_tokens=False).ids
 
 
+def test_llama_keeps_runs_of_spaces():
+    tokenizer = from_metadata(metadata("llama", LLAMA))
+    for text in ("a  a", "  a", "a\n\n   a "):
+        ids = tokenizer.encode(text, add_special_tokens=False).ids
+        assert tokenizer.decode(ids) == text
+    assert tokenizer.encode("a  a").ids != tokenizer.encode("a a").ids
+
+
+@pytest.mark.parametrize("kind, rows, more", [("llama", LLAMA, {}), ("gpt2", GPT2, {"merges": MERGES, "pre": "gpt-2"})])
+def test_a_token_of_nul(tmp_path, kind, rows, more):
+    write_gguf(tmp_path / "vocab.gguf", {}, {"general.architecture": kind, **metadata(kind, [*rows, ("\0", 0.0, USER_DEFINED)], **more)})
+    tokenizer = load(tmp_path / "vocab.gguf")
+    assert tokenizer.id_to_token(len(rows)) == "\0"
+    assert tokenizer.encode("\0\0", add_special_tokens=False).ids[-2:] == [len(rows)] * 2
+    assert tokenizer.decode(tokenizer.encode("a\0\0", add_special_tokens=False).ids) == "a\0\0"
+
+
 def test_llama_decode_takes_one_space_from_the_first_token_alone():
     tokenizer = from_metadata(metadata("llama", LLAMA))
     assert tokenizer.decode([261, 261]) == "a a"

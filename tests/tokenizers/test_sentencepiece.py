@@ -29,6 +29,15 @@ def test_unigram_squeezes_spaces_and_adds_the_dummy_one():
     assert encode(model(LETTERS), "   ") == []
 
 
+def test_runs_of_spaces_and_joiners_are_kept_where_the_file_keeps_them():
+    text = "  a   b\n\tक्\u200dष  "
+    kept, squeezed = (from_bytes(model([*LETTERS, *BYTES], byte_fallback=True, squeeze=squeeze)) for squeeze in (False, True))
+    assert kept.decode(kept.encode(text).ids) == text
+    assert kept.encode("a  b").ids != kept.encode("a b").ids
+    assert squeezed.decode(squeezed.encode(text).ids) == "a b\n\tक्\u200dष"
+    assert squeezed.encode("a  b").ids == squeezed.encode("a b").ids
+
+
 def test_control_pieces_in_the_text_are_text():
     assert encode(model(LETTERS), "<s>") == [3, 0]
 

@@ -9,7 +9,7 @@ from tokenizer_documents import BYTE_LEVEL, byte_level_document
 
 from cygnet import Tokenizer
 from cygnet._core._bpe import split
-from cygnet.tokenizers import pretokenizers
+from cygnet.tokenizers import json_stages, pretokenizers
 from cygnet.tokenizers.aligned import AlignedText
 from cygnet.tokenizers.patterns import compile_pattern
 from cygnet.tokenizers.pretokenizers import GPT2_PATTERN
@@ -65,6 +65,41 @@ def test_runs_across_word_boundaries(pattern):
 def test_examples(pattern, text, pieces):
     rule = KNOWN[pattern]
     assert [piece.decode() for piece in split(rule.words, rule.cuts, rule.digits, text.encode())] == pieces
+
+
+FALCON = [
+    {"type": "Punctuation", "behavior": "Contiguous"},
+    BYTE_LEVEL,
+    {"type": "Digits", "individual_digits": False},
+    {"type": "Split", "pattern": {"Regex": "[0-9][0-9][0-9]"}, "behavior": "Isolated", "invert": False},
+]
+# By tokenizers 0.23.
+FALCON_PIECES = {
+    "1234567": ["123", "456", "7"],
+    "3.14": ["3", ".", "14"],
+    "I'll we'VE": ["I", "'", "ll", "Ġwe", "'", "VE"],
+    "foo_bar!!": ["foo", "_", "bar", "!!"],
+    "你好abc१२३": ["ä", "½", "łå¥", "½", "abc", "à¥§à¥¨à¥©"],
+    "a\n\n  b": ["a", "ĊĊĠ", "Ġb"],
+}
+
+
+@pytest.mark.parametrize("text", FALCON_PIECES)
+def test_rules_in_sequence(text):
+    pieces = FALCON_PIECES[text]
+    document = byte_level_document(ignore_merges=True)
+    vocab = document["model"]["vocab"]
+    vocab |= {piece: 300 + i for i, piece in enumerate(dict.fromkeys(pieces)) if piece not in vocab}
+    document["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": FALCON}
+    tokenizer = Tokenizer.from_json(document)
+    assert tokenizer.encode(text).tokens == pieces
+    assert tokenizer.pipeline.aligned(text, True).ids == tokenizer.encode(text).ids
+
+
+@pytest.mark.parametrize("individual, pieces", [(True, ["你好abc", "१", "२", "३", ".", "1", "2"]), (False, ["你好abc", "१२३", ".", "12"])])
+def test_digits_alone_or_together(individual, pieces):
+    stage = json_stages.pre_tokenizer({"type": "Digits", "individual_digits": individual}, "pre_tokenizer")
+    assert [piece.text for piece in stage.split(AlignedText.of("你好abc१२३.12"))] == pieces
 
 
 def test_cuts_make_stretches_of_their_own():

@@ -73,7 +73,14 @@ def class_of(folder: Path) -> str | None:
             name = named.removesuffix("Fast")
             return name if name in CLASSES or name in REFUSED else None
     kind = config.get("model_type")
+    if kind is None and has_listed_source(folder):
+        return "MarianTokenizer"
     return CLASS_OF_MODEL.get(kind) if isinstance(kind, str) else None
+
+
+def has_listed_source(folder: Path) -> bool:
+    """Whether a source.spm lies beside a list of ids, as Marian's own packages have them (theirs is a .yml, which is not read)."""
+    return (folder / "source.spm").is_file() and ((folder / "vocab.json").is_file() or any(folder.glob("*vocab*.yml")))
 
 
 def load(folder: Path, name: str) -> Tokenizer:

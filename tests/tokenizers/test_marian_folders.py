@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sentencepiece_files import LETTERS, NORMAL, model
 
 from cygnet import Tokenizer
+from cygnet.errors import TokenizerError
 
 VOCAB = {t: i for i, t in enumerate(["</s>", "<unk>", "a", "▁ab", "ß", "▁", "b", "▁a", ">>fra<<", ">>x y<<", "ba", "<pad>"])}
 SOURCE = model([*LETTERS, ("ba", -1.0, NORMAL)])
@@ -73,6 +74,16 @@ def test_targets_are_cut_by_their_own_file(marian):
 
 def test_equal_files_make_one_tokenizer(tmp_path):
     assert Tokenizer.from_pretrained(write(tmp_path, target=SOURCE)).target is None
+
+
+def test_marians_own_packages_are_told_by_their_list_of_ids(tmp_path):
+    folder = write(tmp_path)
+    for name in ("config.json", "tokenizer_config.json"):
+        (folder / name).unlink()
+    assert Tokenizer.from_file(folder).encode(">>deu<< ab").ids == [1, VOCAB["▁ab"], 0]
+    (folder / "vocab.json").rename(folder / "opus.spm32k-vocab.yml")
+    with pytest.raises(TokenizerError, match="vocab.json is missing"):
+        Tokenizer.from_file(folder)
 
 
 WORDS = "the house stands near a river; das Haus steht am Fluß, und der Fluß ist groß".split()
