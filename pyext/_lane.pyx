@@ -124,7 +124,7 @@ cdef class Marks:
         cdef const uint8_t *stop = at[0] + self.length_of[which]
         cdef uint8_t strips = self.strips[which]
         if strips & 1:
-            at[0] = spaces_before(at[0], begin, strips & 4)
+            at[0] = spaces_before(at[0], begin, strips & 4) if at[0] > begin else begin
         if strips & 2:
             stop = spaces_after(stop, end, strips & 4)
         return stop

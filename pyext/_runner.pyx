@@ -204,14 +204,20 @@ cdef class Runner:
     cdef int cut(self, Workspace space, Marks marks, Marks inner, const uint8_t *text, const uint8_t *end, bint first) noexcept nogil:
         """Ids of a stretch: what the marks leave goes to the inner marks, and what these leave (inner is marks) to the lane."""
         cdef const uint8_t *begin = text
+        cdef const uint8_t *search = text
         cdef const uint8_t *at
         cdef const uint8_t *stop
-        cdef Py_ssize_t which = -1
+        cdef Py_ssize_t which
         cdef int status
-        while begin < end:
-            at = stop = marks.find(begin, end, &which)
-            if at != end:
+        while True:
+            which = -1
+            at = stop = marks.find(search, end, &which)
+            if which >= 0:
+                search = at + marks.length_of[which]
                 stop = marks.widen(which, &at, begin, end)
+                # White space that a mark has taken in is looked through for others, except by the rules of GGUF files.
+                if marks.strips[which] & 4:
+                    search = stop
             if at > begin:
                 if inner is marks:
                     status = self.lane.encode(space, begin, at - begin, first and begin == text)
@@ -219,9 +225,8 @@ cdef class Runner:
                     status = self.cut(space, inner, inner, begin, at, first and begin == text)
                 if status:
                     return status
-            if at == end:
-                break
-            if cyg_ids_push(&space.ids, marks.id_of[which]):
+            if which < 0:
+                return 0
+            if at < stop and cyg_ids_push(&space.ids, marks.id_of[which]):
                 return -1
             begin = stop
-        return 0

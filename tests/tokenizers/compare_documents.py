@@ -17,16 +17,29 @@ from strange_texts import TextMaker
 
 
 def open_document(document, path):
-    """The document in both libraries; None where the library refuses it."""
+    """The document in both libraries; None where the library refuses it or cannot find its added tokens."""
     path.write_text(json.dumps(document), encoding="utf-8")
     try:
         import tokenizers
 
-        tokenizers.Tokenizer.from_file(str(path))
+        theirs = tokenizers.Tokenizer.from_file(str(path))
+        if not can_be_found(document["added_tokens"], theirs.normalizer):
+            return None
     except BaseException as error:
         reraise_or(error)
         return None
     return TokenizersPeer(path)
+
+
+def can_be_found(added, normalizer):
+    """Whether the library has one answer where it looks for added tokens in normalised text.
+
+    Of two that become the same there it finds either, as the order of a hash table has it; after one that becomes nothing it looks without end.
+    """
+    if normalizer is None:
+        return True
+    contents = [normalizer.normalize_str(token["content"]) for token in added if token["normalized"]]
+    return "" not in contents and len({*contents}) == len(contents)
 
 
 def compare_document(seed, path, texts, charsmap=None):
@@ -68,7 +81,7 @@ def main():
                 seen[facet] += 1
                 if seen[facet] <= 3:
                     print(f"{seed} {facet}: {ascii(values)[:600]}", flush=True)
-    print(f"{args.documents} documents, {refused} refused by the library, {bad} differ; {dict(seen)}")
+    print(f"{args.documents} documents, {refused} without an answer of the library, {bad} differ; {dict(seen)}")
     sys.exit(bad > 0)
 
 

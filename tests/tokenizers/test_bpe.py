@@ -84,6 +84,17 @@ def test_unknown_characters():
     assert [p[0] for p in BPE(vocab, [], unk_token="<unk>", byte_fallback=True).tokenize("è")] == [0]
 
 
+def test_a_character_of_the_byte_alphabet_that_is_unknown_falls_back_on_its_own_bytes():
+    vocab = dict.fromkeys(["a", "Ġ", *(f"<0x{byte:02X}>" for byte in range(256))])
+    document = {
+        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": True, "use_regex": True},
+        "model": {"type": "BPE", "vocab": {token: i for i, token in enumerate(vocab)}, "merges": [], "byte_fallback": True},
+    }
+    encoding = Tokenizer.from_json(document).encode("aé")
+    assert encoding.tokens == ["Ġ", "a", "<0xC3>", "<0x83>", "<0xC2>", "<0xA9>"]
+    assert encoding.offsets == [(0, 1), (0, 1), *[(1, 2)] * 4]
+
+
 def test_unknown_token_must_be_known():
     with pytest.raises(TokenizerError, match="unk_token"):
         BPE({"a": 0}, [], unk_token="<unk>").tokenize("b")

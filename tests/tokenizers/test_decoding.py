@@ -74,6 +74,19 @@ def test_byte_fallback(tokens, text):
     assert table.decode(list(range(len(tokens))), True) == text
 
 
+def test_only_the_first_token_is_a_byte_where_others_get_a_space():
+    decoders = [{"type": "WordPiece", "prefix": "##", "cleanup": False}, {"type": "ByteFallback"}]
+    vocab = {"<0x3D>": 0, "<0x41>": 1, "##<0x42>": 2}
+    model = {"type": "WordLevel", "vocab": vocab, "unk_token": "<0x3D>"}
+    tokenizer = Tokenizer.from_json({"decoder": {"type": "Sequence", "decoders": decoders}, "model": model})
+    assert tokenizer.decode([0, 1, 2, 0]) == "= <0x41>B <0x3D>"
+
+
+def test_an_empty_match_behind_another_is_not_replaced():
+    decoder = json_stages.decoder({"type": "Replace", "pattern": {"Regex": "b*"}, "content": "-"}, "decoder")
+    assert decoder.decode(["abb", "", "b", "c"]) == "-a---c-"
+
+
 def test_without_byte_fallback_the_text_stays():
     assert json_stages.decoder({"type": "Fuse"}, "decoder").decode(["<0xEA>", "<0xB9>"]) == "<0xEA><0xB9>"
 

@@ -118,6 +118,38 @@ def test_added_token_takes_spaces_on_its_right(space):
     assert encoding.offsets[3:] == [(3, 9 + len(space)), (9 + len(space), 10 + len(space))]
 
 
+@pytest.mark.parametrize("normalized", [False, True])
+@pytest.mark.parametrize(
+    ("text", "ids", "offsets"),
+    [
+        ("<a>\n\nb", [256, 257, 257, 98], [(0, 5), (3, 4), (4, 5), (5, 6)]),
+        ("<a>  \nb", [256, 258, 257, 98], [(0, 6), (3, 5), (5, 6), (6, 7)]),
+        ("<a>\n", [256, 257], [(0, 4), (3, 4)]),
+    ],
+)
+def test_white_space_taken_in_is_looked_through_for_tokens(text, ids, offsets, normalized):
+    document = byte_level_document()
+    flags = [("<a>", False, True), ("\n", False, False), ("  ", False, False)]
+    document["added_tokens"] = [
+        {"id": 256 + i, "content": c, "lstrip": left, "rstrip": right, "special": True, "normalized": normalized}
+        for i, (c, left, right) in enumerate(flags)
+    ]
+    tokenizer = Tokenizer.from_json(document)
+    assert tokenizer.pipeline.runner is not None
+    encoding = tokenizer.encode(text)
+    assert encoding.ids == tokenizer.pipeline.aligned(text, True).ids
+    assert (encoding.ids, encoding.offsets) == (ids, offsets)
+
+
+def test_white_space_taken_in_twice_is_one_token():
+    document = byte_level_document()
+    document["added_tokens"] = [{"id": 300, "content": "\n\n", "lstrip": True, "rstrip": True, "normalized": False}]
+    tokenizer = Tokenizer.from_json(document)
+    for encoding in (tokenizer.encode("a\n\n\n\nb"), tokenizer.pipeline.aligned("a\n\n\n\nb", True)):
+        assert list(encoding.ids) == [97, 256, 98]
+    assert tokenizer.encode("a\n\n\n\nb").offsets == [(0, 1), (1, 5), (5, 6)]
+
+
 def test_longest_added_token_wins():
     tokenizer = Tokenizer.from_json(byte_level_document(added=["<|end|>", "<|end|>x", "<|"]))
     assert tokenizer.encode("a<|end|>xb<|end|><|c").tokens == ["a", "<|end|>x", "b", "<|end|>", "<|", "c"]
@@ -276,6 +308,17 @@ def test_post_processors_in_sequence(processors, wanted):
     words = ["?", "a", "b", "[CLS]", "[SEP]"]
     encoding = Tokenizer.from_json(word_document(words, post_processor={"type": "Sequence", "processors": processors})).encode("a b")
     assert (" ".join(encoding.tokens), encoding.type_ids, encoding.special_tokens_mask, encoding.sequence_ids) == wanted
+
+
+# A blank in front is kept where it may be the one that was added: at the first token, which it is no more behind a mark.
+@pytest.mark.parametrize(
+    "processors, offsets", [([BYTE_OFFSETS, BERT_MARKS], (1, 2)), ([BERT_MARKS, BYTE_OFFSETS], (2, 2)), ([MARK_BEFORE, BYTE_OFFSETS], (1, 2))]
+)
+def test_offsets_are_trimmed_behind_marks(processors, offsets):
+    stages = {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, {"type": "ByteLevel", "add_prefix_space": True}]}
+    document = word_document(["?", "Ġa"], pre_tokenizer=stages, post_processor={"type": "Sequence", "processors": processors})
+    encoding = Tokenizer.from_json(document).encode(" a")
+    assert encoding.offsets[encoding.ids.index(1)] == offsets
 
 
 def test_a_template_takes_no_more_than_two_sequences():

@@ -69,7 +69,11 @@ def touches_word(text: str, start: int, end: int) -> bool:
 
 
 class Matcher:
-    """Finds the leftmost, then longest, of a set of strings; yields (start, end, token or None) that cover the text."""
+    """Finds the leftmost, then longest, of a set of strings; yields (start, end, token or None) that cover the text.
+
+    White space that one token has taken in is looked through for others all the same, as the format's library does. A token that the
+    normalizer leaves nothing of is never found; the library, which finds it everywhere, then comes to no end.
+    """
 
     def __init__(self, patterns: Iterable[tuple[str, AddedToken]]):
         self.tokens: dict[str, AddedToken] = {}
@@ -96,7 +100,9 @@ class Matcher:
             spans = (match.span() for match in self.find.finditer(text, overlapped=is_literal is not None))
         for start, end in spans:
             token = self.tokens[text[start:end]]
-            if is_literal is not None and (start < done or (token.is_mark and is_literal(start, end))):
+            if start < done and (token.by_length or is_literal is not None):
+                continue
+            if is_literal is not None and token.is_mark and is_literal(start, end):
                 continue
             if token.single_word and touches_word(text, start, end):
                 continue
@@ -109,7 +115,8 @@ class Matcher:
                 end = spaces.match(text, end).end()
             if done < start:
                 out.append((done, start, None))
-            out.append((start, end, token))
+            if start < end:
+                out.append((start, end, token))
             done = end
         if done < len(text) or not out:
             out.append((done, len(text), None))

@@ -108,6 +108,12 @@ class BPE:
             raise TokenizerError(f"{self.where}.unk_token {self.unk_token[:40]!r} is not in the vocabulary")
         return found
 
+    def _spells_bytes_twice(self) -> bool:
+        """Whether a byte whose character in the byte-level alphabet is unknown has that character's own bytes to fall back on."""
+        if not self.options["byte_fallback"] or all(char in self.vocab for char in BYTE_TO_CHAR):
+            return False
+        return any(f"<0x{byte:02X}>" in self.vocab for byte in range(256))
+
     def tokenize(self, text: str) -> list[Piece]:
         core = self.core()
         word = to_bytes(text) if core.byte_level else text.encode()
@@ -132,7 +138,7 @@ class BPE:
 
     def fast_lane(self, normalizer: Normalizer | None, pre_tokenizer: PreTokenizer | None) -> Lane | None:
         stages = flatten(pre_tokenizer)
-        byte_level = bool(stages) and isinstance(stages[-1], ByteLevel) and not (self.prefix or self.suffix)
+        byte_level = bool(stages) and isinstance(stages[-1], ByteLevel) and not (self.prefix or self.suffix or self._spells_bytes_twice())
         core = self.core(byte_level)
         if not byte_level:
             rule = space_sign_rule(normalizer, stages)

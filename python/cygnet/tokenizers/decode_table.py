@@ -61,6 +61,9 @@ def _sequence_form(parts: list[Decoder]) -> TableForm | None:
         elif fused or reads_bytes:
             return None
         elif isinstance(part, decoders.ByteFallback):
+            # Only the first token may still be spelled as a byte behind these.
+            if any(isinstance(other, (decoders.WordPiece, decoders.Metaspace)) for other in parts[: len(functions)]):
+                return None
             reads_bytes = True
         elif isinstance(part, (decoders.WordPiece, decoders.Metaspace, decoders.Replace, decoders.Strip)):
             functions.append(part.token)

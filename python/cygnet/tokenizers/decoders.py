@@ -315,7 +315,13 @@ class Replace(DecoderBase):
     def token(self, index: int, token: str) -> str:
         if isinstance(self.pattern, str):
             return token.replace(self.pattern, self.content) if self.pattern else token
-        return self.pattern.sub(lambda _: self.content, token)
+        if not token:
+            return token  # where nothing matches, not even the empty pattern
+        parts, done = [], 0
+        for start, end in self.pattern.spans(token):
+            parts += (token[done:start], self.content)
+            done = end
+        return "".join(parts) + token[done:]
 
     def growing(self) -> _Wait | _GrowingReplace:
         return _GrowingReplace(self.pattern, self.content) if isinstance(self.pattern, str) else _Wait(self.chain)

@@ -34,6 +34,15 @@ class Expression:
 
         return regex.compile(regex.escape(self.pattern) if self.literal else self.pattern)
 
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Ranges of all matches; an empty one right behind another does not count."""
+        found: list[tuple[int, int]] = []
+        for match in self.compiled.finditer(text):
+            start, end = match.span()
+            if start < end or not found or found[-1][1] < start:
+                found.append((start, end))
+        return found
+
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and (other.pattern, other.literal) == (self.pattern, self.literal)
 

@@ -91,12 +91,7 @@ class Replace:
         self.content = content
 
     def normalize(self, text: AlignedText) -> AlignedText:
-        ranges: list[tuple[int, int]] = []
-        for match in self.pattern.finditer(text.text):
-            start, end = match.span()
-            # An empty match right after another one does not count.
-            if start < end or not ranges or ranges[-1][1] < start:
-                ranges.append((start, end))
+        ranges = self.pattern.spans(text.text)
         return text.replace(ranges, self.content) if ranges and text.text else text
 
 

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 from cygnet.errors import TokenizerError
 from cygnet.tokenizers.expressions import Expression
-from cygnet.tokenizers.unicode_classes import ONIGURUMA_SET_WORD, ONIGURUMA_WORD, SPACE
+from cygnet.tokenizers.unicode_classes import ONIGURUMA_SET_WORD, ONIGURUMA_WORD, SPACE, as_unicode_16
 
 if TYPE_CHECKING:
     import regex
+
+# A class of characters, or a switch that compares letters without their case.
+CLASS = Expression(r"\\[A-Za-tv-z]|\[:|\(\?[a-z]")
 
 # Escapes whose meaning differs; the second form is for the inside of a [...] set.
 ESCAPES = {
@@ -115,6 +118,14 @@ class FileExpression(Expression):
         import regex
 
         return regex.compile(_Reader(self.pattern).rewrite(), regex.V1)
+
+    @cached_property
+    def by_class(self) -> bool:
+        """Whether it has classes: without them it means code points, whatever they are assigned to."""
+        return CLASS.search(self.pattern) is not None
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        return super().spans(as_unicode_16(text) if self.by_class else text)
 
 
 @lru_cache(maxsize=256)

@@ -150,9 +150,12 @@ class Templated:
     single: Template = [Sequence(0, None)]
     pair: Template = [Sequence(0, None), Sequence(1, None)]
 
-    def adjust(self, part: Part) -> Part:
-        """A chance to change the offsets of a part that has them."""
+    def adjust(self, part: Part, before: int = 0) -> Part:
+        """A chance to change the offsets of a part that has them; `before` special tokens of processors before this one precede it."""
         return part
+
+    def adjusted(self, parts: list[Part], add_special_tokens: bool) -> list[Part]:
+        return [self.adjust(part) for part in parts]
 
     def added(self, pair: bool) -> int:
         return sum(len(item.ids) for item in (self.pair if pair else self.single) if isinstance(item, Special))
@@ -161,7 +164,7 @@ class Templated:
         template, sequences = self.arrangement(len(parts) == 2, add_special_tokens)
         if len(parts) == 1 and parts[0].offsets is None and not parts[0].overflowing:
             return fill(template, parts, sequences)
-        main, *others = (fill(template, [self.adjust(part) for part in group], sequences) for group in combinations(parts))
+        main, *others = (fill(template, self.adjusted(group, add_special_tokens), sequences) for group in combinations(parts))
         main.overflowing = others
         return main
 
@@ -241,11 +244,11 @@ class ByteLevel(Templated):
         self.trim_offsets = trim_offsets
         self.add_prefix_space = add_prefix_space
 
-    def adjust(self, part: Part) -> Part:
+    def adjust(self, part: Part, before: int = 0) -> Part:
         if part.offsets is None or not self.trim_offsets:
             return part
         tokens = [part.spellings.get(i) or self.spell(token) or "" for i, token in enumerate(part.ids)]
-        return replace(part, offsets=[self._trim(i, token, span) for i, (token, span) in enumerate(zip(tokens, part.offsets, strict=True))])
+        return replace(part, offsets=[self._trim(i, token, span) for i, (token, span) in enumerate(zip(tokens, part.offsets, strict=True), before)])
 
     def after(self, blocks: list[Block], add_special_tokens: bool) -> list[Block]:
         return [block.counted_as(i) for i, block in enumerate(blocks)]
@@ -288,23 +291,41 @@ class Chain(Templated):
     def __init__(self, processors: list[Templated]):
         self.processors = [inner for p in processors for inner in (p.processors if isinstance(p, Chain) else [p])]
         self._known: dict[tuple[bool, bool], tuple[Template, list[int | None]]] = {}
+        # For each processor how many special tokens precede each part where it begins.
+        self._before: dict[tuple[bool, bool], list[list[int]]] = {}
 
     def added(self, pair: bool) -> int:
         return sum(processor.added(pair) for processor in self.processors)
 
-    def adjust(self, part: Part) -> Part:
-        for processor in self.processors:
-            part = processor.adjust(part)
-        return part
+    def adjusted(self, parts: list[Part], add_special_tokens: bool) -> list[Part]:
+        for processor, before in zip(self.processors, self._before[len(parts) == 2, add_special_tokens], strict=True):
+            parts = [processor.adjust(part, count) for part, count in zip(parts, before, strict=True)]
+        return parts
 
     def arrangement(self, pair: bool, add_special_tokens: bool) -> tuple[Template, list[int | None]]:
         found = self._known.get((pair, add_special_tokens))
         if found is None:
-            blocks = [Block([Sequence(i, None)], {i: (0, 1)}) for i in range(2 if pair else 1)]
+            count = 2 if pair else 1
+            blocks = [Block([Sequence(i, None)], {i: (0, 1)}) for i in range(count)]
+            steps: list[list[int]] = []
             for processor in self.processors:
+                steps.append([marks_before(i, blocks) for i in range(count)])
                 blocks = processor.after(blocks, add_special_tokens)
+            self._before[pair, add_special_tokens] = steps  # first: another thread may find what is known
             found = self._known[pair, add_special_tokens] = joined(blocks)
         return found
+
+
+def marks_before(index: int, blocks: list[Block]) -> int:
+    """How many special tokens precede a text in its block; 0 for one that a template has left out."""
+    for block in blocks:
+        count = 0
+        for item in block.items:
+            if isinstance(item, Special):
+                count += len(item.ids)
+            elif item.index == index:
+                return count
+    return 0
 
 
 def joined(blocks: list[Block]) -> tuple[Template, list[int | None]]:

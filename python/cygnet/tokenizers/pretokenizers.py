@@ -10,14 +10,11 @@ from cygnet.tokenizers.aligned import AlignedText
 from cygnet.tokenizers.byte_alphabet import BYTE_TO_CHAR
 from cygnet.tokenizers.components import PreTokenizer
 from cygnet.tokenizers.expressions import Expression
-from cygnet.tokenizers.patterns import FileExpression
+from cygnet.tokenizers.patterns import CLASS, FileExpression
 from cygnet.tokenizers.splitting import ranges, runs
 from cygnet.tokenizers.unicode_classes import SPACE, WORD, as_unicode_15, as_unicode_16
 
 GPT2_PATTERN = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
-
-# A class of characters, or a switch that compares letters without their case.
-CLASS = Expression(r"\\[A-Za-tv-z]|\[:|\(\?[a-z]")
 
 
 class Split:
