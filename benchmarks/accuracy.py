@@ -4,7 +4,8 @@
 
 SmolLM2 reads windows of the language reference that comes with Python; every form's next-token distributions are compared with those of float32:
 perplexity, and mean Kullback-Leibler divergence. llama.cpp reads the same token ids from the same files, through the comparison harness
-(benchmarks/compare). MiniLM's int8 vectors are compared with its float32 ones. Then logits and vectors are compared bit for bit over batches, threads and cached prefixes.
+(benchmarks/compare). MiniLM's int8 vectors are compared with its float32 ones. Then logits and vectors are compared bit for bit over batches,
+threads and cached prefixes.
 """
 
 import json
