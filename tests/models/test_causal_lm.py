@@ -181,11 +181,13 @@ class TestStream:
         assert deltas[-1].finish_reason in ("stop", "length")
 
     def test_closing_stops_the_work(self, tmp_path):
-        engine = HashEngine(len(WORDS), max_context=10_000)
+        engine, closed = HashEngine(len(WORDS), max_context=10_000), threading.Event()
+        engine.before_forward = lambda batch: len(engine.batches) < 3 or closed.wait(10)
         with CausalLM(parts(tmp_path, engine=engine, tokens=TokenIds(), max_context=10_000)) as model:
             stream = model.stream("a", max_new_tokens=9_000, temperature=0)
             next(iter(stream))
             stream.close()
+            closed.set()
             assert stream.result.finish_reason == "cancelled" and len(stream.result.ids) < 9_000
             assert model.generate("a", **GREEDY).finish_reason == "length"
 
