@@ -62,7 +62,7 @@ def test_every_request_gets_what_it_would_get_alone(run_in):
 
 def test_running_requests_wait_for_no_more_than_a_chunk(run_in):
     engine = HashEngine()
-    scheduler = run_in(engine, chunk_tokens=8, prompt_tokens=64, reuse_prefixes=False)
+    scheduler = run_in(engine, chunk_tokens=16, prompt_tokens=64, reuse_prefixes=False)
     started, joined = threading.Event(), threading.Event()
 
     def third_waits(batch):
@@ -77,7 +77,7 @@ def test_running_requests_wait_for_no_more_than_a_chunk(run_in):
     joined.set()
     long.result(), short.result()
     beside = [batch for batch in engine.batches if len(batch) == 2 and batch[1] > 1]
-    assert beside and all(batch[0] == 1 and batch[1] <= 8 for batch in beside)
+    assert beside and all(batch[0] == 1 and batch[1] <= 16 for batch in beside)
 
 
 def test_first_come_first_served(run_in):
