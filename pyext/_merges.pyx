@@ -10,24 +10,11 @@ import re
 from cygnet._core._lane cimport cyg_ids
 from cygnet._core._segmenter cimport Scratch, Segmenter, cyg_text_slack
 from cygnet._core._trie cimport Trie, cyg_trie_find, cyg_trie_step, cyg_trie_unit
+from cygnet._core._word_cache cimport (CYG_WORD_SLACK, cyg_word, cyg_word_keep, cyg_word_locate, cyg_word_recall, cyg_words, cyg_words_free,
+                                       cyg_words_init)
 
 cdef extern from "utf8.h" nogil:
     size_t cyg_utf8_length(uint8_t first)
-
-cdef extern from "word_cache.h" nogil:
-    enum:
-        CYG_WORD_SLACK
-    ctypedef struct cyg_words:
-        void *shorts
-    ctypedef struct cyg_word:
-        const uint8_t *bytes
-        size_t size
-        bint mark
-    int cyg_words_init(cyg_words *words)
-    void cyg_words_free(cyg_words *words)
-    void cyg_word_locate(const cyg_words *words, cyg_word *word)
-    int cyg_word_recall(const cyg_words *words, const cyg_word *word, cyg_ids *ids)
-    void cyg_word_keep(cyg_words *words, const cyg_word *word, const int32_t *ids, size_t count)
 
 cdef enum:
     BATCH = 32

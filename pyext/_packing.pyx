@@ -7,6 +7,7 @@ narrowed. Nothing here needs the interpreter: Python goes on in other threads wh
 from libc.stdint cimport int8_t, int64_t, uint8_t
 from libc.stdlib cimport calloc, free, malloc
 
+from cygnet._core._dequantize cimport cyg_quant_type_find
 from cygnet._core._kernels cimport CYG_GROUP, CYG_I4, CYG_I4M, CYG_I8, cyg_kernels, cyg_weight_kind, kernels
 from cygnet._core._threads cimport Job, team, team_claim
 

@@ -8,6 +8,7 @@ from libc.string cimport memset
 
 from cygnet._core._segmenter cimport Scratch, Segmenter, cyg_text_free
 from cygnet._core._trie cimport Trie, cyg_trie_find, cyg_trie_step, cyg_trie_unit
+from cygnet._core._word_cache cimport CYG_LONG_BYTES, cyg_words_free, cyg_words_init
 
 cdef extern from "Python.h":
     char *PyOS_double_to_string(double value, char format, int precision, int flags, int *kind) except NULL

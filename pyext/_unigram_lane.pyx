@@ -8,7 +8,8 @@ from cygnet._core._charsmap cimport Charsmap
 from cygnet._core._lane cimport Lane, Workspace
 from cygnet._core._segmenter cimport Scratch, cyg_text, cyg_text_copy, cyg_text_put, cyg_text_slack
 from cygnet._core._unicode cimport cyg_grapheme_begins, cyg_grapheme_state, cyg_is_space
-from cygnet._core._unigram cimport CYG_WORD_SLACK, UnigramSegmenter, UnigramSpace, cyg_word, cyg_word_keep, cyg_word_locate, cyg_word_recall
+from cygnet._core._unigram cimport UnigramSegmenter, UnigramSpace
+from cygnet._core._word_cache cimport CYG_WORD_SLACK, cyg_word, cyg_word_keep, cyg_word_locate, cyg_word_recall
 
 cdef extern from "utf8.h" nogil:
     size_t cyg_utf8_read(const uint8_t *at, uint32_t *code)

@@ -14,9 +14,8 @@ from libc.string cimport memchr, memcmp, memcpy
 from cygnet._core._lane cimport Lane, Workspace, cyg_ids_push
 from cygnet._core._segmenter cimport cyg_text_slack
 from cygnet._core._sentencepiece cimport Rewriter
-from cygnet._core._unigram cimport (
-    CYG_LONG_BYTES, CYG_WORD_SLACK, Node, UnigramSegmenter, UnigramSpace, cyg_word, cyg_word_keep, cyg_word_locate, cyg_word_recall,
-)
+from cygnet._core._unigram cimport Node, UnigramSegmenter, UnigramSpace
+from cygnet._core._word_cache cimport CYG_LONG_BYTES, CYG_WORD_SLACK, cyg_word, cyg_word_keep, cyg_word_locate, cyg_word_recall
 
 cdef const char *SPACE_SIGN = b"\xe2\x96\x81"
 

@@ -15,10 +15,7 @@ _WAIT_SLICE = 0.5
 
 
 class Ticket:
-    """The state that the scheduler's thread and the caller share.
-
-    Deltas go through a queue of the standard library's compiled kind: handing one over costs both threads less than the rest of a small model's step.
-    """
+    """The state that the scheduler's thread and the caller share."""
 
     def __init__(self):
         self._ended = threading.Condition()
