@@ -29,13 +29,17 @@ extern "C" {
 
      CYG_F32, CYG_F16, CYG_BF16   the values; products accumulate in float32, one fused multiply-add a step, k ascending
      CYG_I8    w = scale * q, q in -127..127, scale float16 per group
+     CYG_I8H   the same of the Hadamard transform of each full group (hadamard.inl.c), to be multiplied with activations in that basis
      CYG_I4    w = scale * (q - 8), q in 0..15, scale float16 per group
      CYG_I4M   w = scale * q + minimum, q in 0..15, scale and minimum float16 per group
 
    The integer kinds multiply with activations quantised by quantize_rows to int8 per group of CYG_GROUP: exact int32 sums within a group (no
    saturation anywhere), then float32, groups ascending: acc = fma(float(sum) * weight_scale, activation_scale, acc), where the sum of CYG_I4 counts
    q - 8, and for CYG_I4M then acc = fma(minimum, activation_scale * float(sum of activation codes), acc). */
-enum cyg_weight_kind { CYG_F32, CYG_F16, CYG_BF16, CYG_I8, CYG_I4, CYG_I4M, CYG_WEIGHT_KINDS };
+enum cyg_weight_kind { CYG_F32, CYG_F16, CYG_BF16, CYG_I8, CYG_I8H, CYG_I4, CYG_I4M, CYG_WEIGHT_KINDS };
+
+/* How activations come to a product: as they are, or in int8 codes per group, of the values or of their Hadamard transform. */
+enum cyg_basis { CYG_VALUES, CYG_CODES, CYG_HADAMARD };
 
 /* A share of y = alpha * (x W^T + bias) (+ y): rows 0..m of x, panels first_panel..last_panel (exclusive) of W.
 
@@ -113,16 +117,17 @@ struct cyg_kernels {
     size_t (*panel_bytes)(enum cyg_weight_kind kind, int64_t k);
     /* Packs one panel of a float kind from `rows` <= nr rows of w (row stride ldw). */
     void (*pack_float)(enum cyg_weight_kind kind, const float *w, int64_t ldw, int64_t rows, int64_t k, void *panel);
-    /* Packs one panel of an integer kind from codes (rows, k) one byte each (int8 for CYG_I8, uint8 0..15 otherwise) and scales, minima
+    /* Packs one panel of an integer kind from codes (rows, k) one byte each (int8 for CYG_I8 and CYG_I8H, uint8 0..15 otherwise) and scales, minima
        (rows, ceil(k / CYG_GROUP)); minima only for CYG_I4M. */
     void (*pack_codes)(enum cyg_weight_kind kind, const uint8_t *codes, const float *scales, const float *minima, int64_t rows, int64_t k, void *panel);
     /* Row `row` of a packed matrix as k floats (embedding lookup). */
     void (*unpack_row)(enum cyg_weight_kind kind, const void *weight, int64_t k, int64_t row, float *out);
     /* One product per weight kind. */
     void (*product[CYG_WEIGHT_KINDS])(const struct cyg_product *share);
-    /* Activations to int8 per group: scale = max|x| / 127 (0 for an all-zero group), q = round-half-even(x / scale); NaN or infinity in a group make its
-       scale NaN, so that they show in the result instead of vanishing. Codes past k are 0. */
-    void (*quantize_rows)(const float *x, int64_t ldx, int64_t m, int64_t k, int8_t *q, float *scale, int32_t *sum);
+    /* Activations to int8 per group: scale = max|x| * (1 / 127), q = round-half-even(x * (127 / max|x|)). A group with nothing above 2^-100 counts as zero, with
+       scale 0; NaN or infinity make the scale NaN, so that they show in the result instead of vanishing. Codes past k are 0. `basis` CYG_HADAMARD: of the
+       Hadamard transform of each full group, whose factor is part of the scale. */
+    void (*quantize_rows)(enum cyg_basis basis, const float *x, int64_t ldx, int64_t m, int64_t k, int8_t *q, float *scale, int32_t *sum);
     /* Weights to canonical codes (rows, k) and scales (and minima) per group, as pack_codes takes them. */
     void (*quantize_weights)(enum cyg_weight_kind kind, const float *w, int64_t ldw, int64_t rows, int64_t k, uint8_t *codes, float *scales, float *minima);
 

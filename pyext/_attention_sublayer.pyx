@@ -9,7 +9,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 
 from cygnet._core._kernels cimport CYG_GROUP, CYG_KEY_BLOCK, CYG_KEY_CHUNK, CYG_KV_F32, cyg_attention, cyg_product
-from cygnet._core._linear cimport Linear, Rows, needs_codes
+from cygnet._core._linear cimport Linear, Rows, basis_of
 from cygnet._core._pass cimport (FEW_ROWS, STAGE_ATTENTION, STAGE_QKV, Bias, Norm, Pass, Rope, View, normalize, prepare, product, stage_begin,
                                  stage_end)
 from cygnet._core._threads cimport team_claim, team_finish, team_last
@@ -24,7 +24,7 @@ cdef void attention_in(Pass *p, int thread, const Attention *a, const Rows *rows
 
 cdef Rows attention_out_rows(Pass *p, int thread, const Attention *a) noexcept nogil:
     """The result of attention_mix as rows for the output projection."""
-    return prepare(p, thread, NULL, p.mixed, a.heads * a.head_dim, NULL, needs_codes(a.output, 1), False)
+    return prepare(p, thread, NULL, p.mixed, a.heads * a.head_dim, NULL, basis_of(a.output, 1), False)
 
 
 cdef void attention_mix(Pass *p, int thread, const Attention *a) noexcept nogil:

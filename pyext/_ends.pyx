@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
 from cygnet._core._kernels cimport cyg_activation
-from cygnet._core._linear cimport Rows, needs_codes
+from cygnet._core._linear cimport Rows, basis_of
 from cygnet._core._pass cimport STAGE_EMBED, STAGE_HEAD, Pass, normalize, prepare, product, stage_begin, stage_end
 from cygnet._core._stack cimport HeadStep, StackLayout
 from cygnet._core._threads cimport team_claim, team_finish
@@ -45,7 +45,7 @@ cdef void embed(Work *work, int thread) noexcept nogil:
                 normalize(p, &stack.embed_norm, e, width, 1, width, e, width)
     team_finish(p.members, thread, p.tokens)
     if target == work.project_input:
-        rows = prepare(p, thread, NULL, target, width, NULL, needs_codes(stack.embed_project, 1), False)
+        rows = prepare(p, thread, NULL, target, width, NULL, basis_of(stack.embed_project, 1), False)
         product(p, thread, STAGE_EMBED, stack.embed_project, 1, &rows, 1.0, 0, p.x, stack.width)
     if stack.positions_after_project and work.rows_of != NULL:
         while True:
@@ -74,7 +74,7 @@ cdef void write_hidden(Work *work, int thread) noexcept nogil:
             memcpy(target + row * d, p.x + row * d, d * sizeof(float))
     team_finish(p.members, thread, p.tokens)
     if stack.final_project != NULL:
-        rows = prepare(p, thread, NULL, target, d, NULL, needs_codes(stack.final_project, 1), False)
+        rows = prepare(p, thread, NULL, target, d, NULL, basis_of(stack.final_project, 1), False)
         product(p, thread, STAGE_HEAD, stack.final_project, 1, &rows, 1.0, 0, work.hidden, stack.output_width)
 
 
@@ -100,7 +100,7 @@ cdef void head(Work *work, int thread) noexcept nogil:
     team_finish(p.members, thread, work.head_count)
     stage_end(&p, thread, STAGE_HEAD, began)
     if stack.final_project != NULL:
-        rows = prepare(&p, thread, NULL, source, d, NULL, needs_codes(stack.final_project, 1), False)
+        rows = prepare(&p, thread, NULL, source, d, NULL, basis_of(stack.final_project, 1), False)
         product(&p, thread, STAGE_HEAD, stack.final_project, 1, &rows, 1.0, 0, target, stack.output_width)
         source, target = target, source
         d = stack.output_width
@@ -110,7 +110,7 @@ cdef void head(Work *work, int thread) noexcept nogil:
             target = work.logits
         rows.x = source
         if step.weight != NULL:
-            rows = prepare(&p, thread, NULL, source, d, NULL, needs_codes(step.weight, 1), False)
+            rows = prepare(&p, thread, NULL, source, d, NULL, basis_of(step.weight, 1), False)
             product(&p, thread, STAGE_HEAD, step.weight, 1, &rows, stack.head_scale if i + 1 == stack.head_count else 1.0, 0, target, step.width)
         _finish_step(&p, thread, stack, step, i + 1 == stack.head_count, source if step.weight == NULL else target, target)
         d = step.width

@@ -7,17 +7,15 @@ from libc.math cimport INFINITY, exp, expf
 from libc.stdint cimport int8_t, int32_t, int64_t
 from libc.string cimport memcpy
 
-from cygnet._core._kernels cimport CYG_GROUP, CYG_I8, cyg_activation, cyg_product
-from cygnet._core._linear cimport Linear, Rows, needs_codes
+from cygnet._core._kernels cimport CYG_GROUP, CYG_I8, CYG_VALUES, cyg_activation, cyg_basis, cyg_product
+from cygnet._core._linear cimport Linear, Rows, basis_of
 from cygnet._core._pass cimport (STAGE_ACTIVATION, STAGE_DOWN, STAGE_UP, Pass, prepare_gated, product, stage_begin, stage_end)
 from cygnet._core._threads cimport team_claim, team_finish, team_meet
 
 
-cdef bint reads_codes(const FeedForward *f) noexcept nogil:
-    """Whether the first products read quantised activations."""
-    if f.width and needs_codes(f.up, f.up_parts):
-        return True
-    return f.experts != NULL and (needs_codes(f.experts.router, 1) or (f.experts.shared_gate != NULL and needs_codes(f.experts.shared_gate, 1)))
+cdef cyg_basis feed_forward_basis(const FeedForward *f) noexcept nogil:
+    """How the sublayer's input must come to gate and up; routers and the experts' gates take it as it is."""
+    return basis_of(f.up, f.up_parts) if f.width else CYG_VALUES
 
 
 cdef void feed_forward_up(Pass *p, int thread, const FeedForward *f, const Rows *rows) noexcept nogil:
@@ -37,7 +35,7 @@ cdef void feed_forward_down(Pass *p, int thread, const FeedForward *f, float alp
     cdef float gate
     cdef int64_t row
     if f.width:
-        rows = prepare_gated(p, thread, f.activation, f.gated, p.wide, f.width * (2 if f.gated else 1), p.tokens, f.width, needs_codes(f.down, 1))
+        rows = prepare_gated(p, thread, f.activation, f.gated, p.wide, f.width * (2 if f.gated else 1), p.tokens, f.width, basis_of(f.down, 1))
         if f.experts != NULL and f.experts.shared_gate != NULL:
             # The shared expert's output times its own gate: scaled per row, so it goes through the branch buffer.
             product(p, thread, STAGE_DOWN, f.down, 1, &rows, 1.0, 0, p.expert_rows + p.tokens * f.experts.top_k * d, d)
@@ -137,17 +135,17 @@ cdef void _experts_stage(Pass *p, int thread, const Linear *weights, int64_t exp
     team_finish(p.members, thread, total)
 
 
-cdef Rows _expert_codes(Pass *p, int thread, float *x, int64_t ldx, int64_t width, int64_t m, bint codes) noexcept nogil:
+cdef Rows _expert_codes(Pass *p, int thread, float *x, int64_t ldx, int64_t width, int64_t m, cyg_basis basis) noexcept nogil:
     """Rows sorted by expert as products read them."""
     cdef Rows rows
     cdef int64_t row, groups = (width + CYG_GROUP - 1) // CYG_GROUP
     rows.x, rows.ldx, rows.q, rows.scale, rows.sum = x, ldx, p.codes, p.code_scales, p.code_sums
-    if codes:
+    if basis != CYG_VALUES:
         while True:
             row = team_claim(p.members, thread, 1, m)
             if row >= m:
                 break
-            p.table.quantize_rows(x + row * ldx, ldx, 1, width, rows.q + row * groups * CYG_GROUP, rows.scale + row * groups, rows.sum + row * groups)
+            p.table.quantize_rows(basis, x + row * ldx, ldx, 1, width, rows.q + row * groups * CYG_GROUP, rows.scale + row * groups, rows.sum + row * groups)
         team_finish(p.members, thread, m)
     return rows
 
@@ -167,7 +165,7 @@ cdef void _experts_up(Pass *p, int thread, const FeedForward *f, const Rows *inp
             break
         memcpy(p.expert_rows + row * d, input.x + p.expert_token[row] * input.ldx, d * sizeof(float))
     team_finish(p.members, thread, slots)
-    rows = _expert_codes(p, thread, p.expert_rows, d, d, slots, needs_codes(e.up, <int>(e.count * parts)))
+    rows = _expert_codes(p, thread, p.expert_rows, d, d, slots, basis_of(e.up, <int>(e.count * parts)))
     _experts_stage(p, thread, e.up, e.count, parts, &rows, p.expert_wide, e.width * parts)
     stage_end(p, thread, STAGE_UP, began)
 
@@ -180,7 +178,7 @@ cdef void _experts_down(Pass *p, int thread, const FeedForward *f, float alpha, 
     cdef const float *shared = p.expert_rows + slots * d
     cdef Rows rows
     cdef float gate
-    rows = prepare_gated(p, thread, f.activation, f.gated, p.expert_wide, ld, slots, e.width, needs_codes(e.down, e.count))
+    rows = prepare_gated(p, thread, f.activation, f.gated, p.expert_wide, ld, slots, e.width, basis_of(e.down, e.count))
     _experts_stage(p, thread, e.down, e.count, 1, &rows, p.expert_rows, d)
     while True:
         row = team_claim(p.members, thread, 1, p.tokens)

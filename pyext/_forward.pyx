@@ -11,7 +11,7 @@ from cygnet._core._block cimport block_forward, settle
 from cygnet._core._cache cimport BlockPool, Sequence
 from cygnet._core._ends cimport Work, embed, head, write_hidden
 from cygnet._core._kernels cimport CYG_GROUP, CYG_KEY_BLOCK, CYG_KEY_CHUNK, CYG_KV_F16, CYG_KV_F32, cyg_kv_kind, kernels
-from cygnet._core._linear cimport Linear, Rows, Weight, memory_give, memory_take, needs_codes
+from cygnet._core._linear cimport Linear, Rows, Weight, memory_give, memory_take, basis_of
 from cygnet._core._pass cimport FEW_ROWS, STAGE_EMBED, Bias, Norm, Pass, Rope, View, prepare, product
 from cygnet._core._stack cimport Stack
 from cygnet._core._threads cimport TEAM_STAGES, Job, team_claim, team_counter, team_finish, team_stopped
@@ -327,7 +327,7 @@ cdef void _source_job(void *argument, int thread) noexcept nogil:
     cdef size_t size = 4 if p.kv_kind == CYG_KV_F32 else 2
     cdef char *block
     cdef float *key
-    cdef Rows rows = prepare(p, thread, NULL, <float *>w.hidden, w.width, NULL, needs_codes(w.parts, w.count), False)
+    cdef Rows rows = prepare(p, thread, NULL, <float *>w.hidden, w.width, NULL, basis_of(w.parts, w.count), False)
     product(p, thread, STAGE_EMBED, w.parts, w.count, &rows, 1.0, 0, p.qkv, w.columns)
     while True:
         row = team_claim(p.members, thread, CYG_KEY_BLOCK, p.tokens)

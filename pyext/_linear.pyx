@@ -7,13 +7,13 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy
 
-from cygnet._core._kernels cimport CYG_F16, CYG_F32, CYG_GROUP, CYG_I4, CYG_I4M, CYG_I8, cyg_kernels, cyg_product, cyg_weight_kind, kernels
+from cygnet._core._kernels cimport CYG_F16, CYG_F32, CYG_GROUP, CYG_CODES, CYG_HADAMARD, CYG_I4, CYG_I4M, CYG_I8, CYG_I8H, CYG_VALUES, cyg_basis, cyg_kernels, cyg_product, cyg_weight_kind, kernels
 from cygnet._core._packing cimport Unpacked
 from cygnet._core._threads cimport team, team_claim_near, team_finish
 
 from cygnet.errors import FormatError
 
-KINDS = {"float32": CYG_F32, "float16": CYG_F16, "bfloat16": CYG_F16 + 1, "int8": CYG_I8, "int4": CYG_I4M, "int4-symmetric": CYG_I4}
+KINDS = {"float32": CYG_F32, "float16": CYG_F16, "bfloat16": CYG_F16 + 1, "int8": CYG_I8, "int8-hadamard": CYG_I8H, "int4": CYG_I4M, "int4-symmetric": CYG_I4}
 
 
 cdef class Arena:
@@ -142,13 +142,13 @@ cdef class Weight:
                    for i in range(self.count))
 
 
-cdef bint needs_codes(const Linear *parts, int count) noexcept nogil:
-    """Whether any part multiplies with quantised activations."""
+cdef cyg_basis basis_of(const Linear *parts, int count) noexcept nogil:
+    """How activations must come to these parts: the one way of all that multiply with codes, else as they are."""
     cdef int i
     for i in range(count):
         if parts[i].kind >= CYG_I8:
-            return True
-    return False
+            return CYG_HADAMARD if parts[i].kind == CYG_I8H else CYG_CODES
+    return CYG_VALUES
 
 
 cdef int64_t SHARE_ROWS = 112       # rows of a share when there are many: whole tiles of the kernels, within the second-level cache

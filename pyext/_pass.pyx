@@ -7,7 +7,7 @@ member computes what precedes a product for itself, in its private scratch: that
 from libc.stdint cimport int8_t, int32_t, int64_t
 from libc.string cimport memcpy
 
-from cygnet._core._kernels cimport CYG_GROUP, cyg_activation, cyg_kernels
+from cygnet._core._kernels cimport CYG_GROUP, CYG_VALUES, cyg_activation, cyg_basis, cyg_kernels
 from cygnet._core._linear cimport Linear, Rows, product_stage
 from cygnet._core._threads cimport team_behind, team_claim, team_finish
 
@@ -52,9 +52,9 @@ cdef inline Rows _private_rows(Pass *p, int thread, int64_t width) noexcept nogi
     return rows
 
 
-cdef inline void _quantize(Pass *p, const Rows *rows, int64_t first, int64_t m, int64_t width) noexcept nogil:
+cdef inline void _quantize(Pass *p, cyg_basis basis, const Rows *rows, int64_t first, int64_t m, int64_t width) noexcept nogil:
     cdef int64_t groups = (width + CYG_GROUP - 1) // CYG_GROUP
-    p.table.quantize_rows(rows.x + first * rows.ldx, rows.ldx, m, width, rows.q + first * groups * CYG_GROUP, rows.scale + first * groups,
+    p.table.quantize_rows(basis, rows.x + first * rows.ldx, rows.ldx, m, width, rows.q + first * groups * CYG_GROUP, rows.scale + first * groups,
                           rows.sum + first * groups)
 
 
@@ -62,7 +62,7 @@ cdef inline int64_t _rows_a_share(int64_t m, int size) noexcept nogil:
     return max(1, min(<int64_t>16, m // (4 * size)))
 
 
-cdef Rows prepare(Pass *p, int thread, const Norm *norm, float *source, int64_t width, float *target, bint codes, bint lasting) noexcept nogil:
+cdef Rows prepare(Pass *p, int thread, const Norm *norm, float *source, int64_t width, float *target, cyg_basis basis, bint lasting) noexcept nogil:
     """norm(source) in `target` (which may be `source`), and its codes; `norm` NULL: the source itself.
 
     With few rows and a target other than the source, the result is private to the member, which leaves it unmade where the one stage that reads it is over;
@@ -71,7 +71,7 @@ cdef Rows prepare(Pass *p, int thread, const Norm *norm, float *source, int64_t 
     cdef Rows rows
     cdef int64_t m = p.tokens, row, count, run, began = stage_begin(p, thread)
     cdef bint normed = norm != NULL and norm.kind != 0
-    if not normed and not codes:
+    if not normed and basis == CYG_VALUES:
         return _shared_rows(p, source, width)
     if m <= FEW_ROWS and not (normed and target == source):
         rows = _private_rows(p, thread, width)
@@ -81,8 +81,8 @@ cdef Rows prepare(Pass *p, int thread, const Norm *norm, float *source, int64_t 
             normalize(p, norm, source, width, m, width, rows.x, width)
         else:
             rows.x = source
-        if codes:
-            _quantize(p, &rows, 0, m, width)
+        if basis != CYG_VALUES:
+            _quantize(p, basis, &rows, 0, m, width)
         stage_end(p, thread, STAGE_NORM, began)
         return rows
     rows = _shared_rows(p, target if normed else source, width)
@@ -94,8 +94,8 @@ cdef Rows prepare(Pass *p, int thread, const Norm *norm, float *source, int64_t 
         count = min(run, m - row)
         if normed:
             normalize(p, norm, source + row * width, width, count, width, target + row * width, width)
-        if codes:
-            _quantize(p, &rows, row, count, width)
+        if basis != CYG_VALUES:
+            _quantize(p, basis, &rows, row, count, width)
     team_finish(p.members, thread, m)
     stage_end(p, thread, STAGE_NORM, began)
     return rows
@@ -111,7 +111,7 @@ cdef inline void _activate(Pass *p, cyg_activation activation, bint gated, const
         p.table.activate(activation, wide + i * ld, width, y + i * ldy)
 
 
-cdef Rows prepare_gated(Pass *p, int thread, int activation, bint gated, float *wide, int64_t ld, int64_t m, int64_t width, bint codes) noexcept nogil:
+cdef Rows prepare_gated(Pass *p, int thread, int activation, bint gated, float *wide, int64_t ld, int64_t m, int64_t width, cyg_basis basis) noexcept nogil:
     """f(wide), or f(gate) * up of rows that hold gate and up side by side, and its codes; in place unless rows are few."""
     cdef Rows rows
     cdef int64_t row, count, run, began = stage_begin(p, thread)
@@ -121,8 +121,8 @@ cdef Rows prepare_gated(Pass *p, int thread, int activation, bint gated, float *
         if team_behind(p.members, thread):
             return rows
         _activate(p, f, gated, wide, ld, m, width, rows.x, width)
-        if codes:
-            _quantize(p, &rows, 0, m, width)
+        if basis != CYG_VALUES:
+            _quantize(p, basis, &rows, 0, m, width)
         stage_end(p, thread, STAGE_ACTIVATION, began)
         return rows
     rows = _shared_rows(p, wide, ld)
@@ -133,8 +133,8 @@ cdef Rows prepare_gated(Pass *p, int thread, int activation, bint gated, float *
             break
         count = min(run, m - row)
         _activate(p, f, gated, wide + row * ld, ld, count, width, wide + row * ld, ld)
-        if codes:
-            _quantize(p, &rows, row, count, width)
+        if basis != CYG_VALUES:
+            _quantize(p, basis, &rows, row, count, width)
     team_finish(p.members, thread, m)
     stage_end(p, thread, STAGE_ACTIVATION, began)
     return rows

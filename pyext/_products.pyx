@@ -5,11 +5,13 @@ from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 import numpy as np
 
 from cygnet._core._kernels cimport (
-    CYG_BF16, CYG_F16, CYG_F32, CYG_GROUP, CYG_I4, CYG_I4M, CYG_I8, cyg_kernels, cyg_product, cyg_weight_kind, kernels_of,
+    CYG_BF16, CYG_CODES, CYG_F16, CYG_F32, CYG_GROUP, CYG_HADAMARD, CYG_I4, CYG_I4M, CYG_I8, CYG_I8H, cyg_kernels, cyg_product, cyg_weight_kind,
+    kernels_of,
 )
 from cygnet.errors import OptionError
 
-KINDS = {"float32": CYG_F32, "float16": CYG_F16, "bfloat16": CYG_BF16, "int8": CYG_I8, "int4": CYG_I4, "int4m": CYG_I4M}
+KINDS = {"float32": CYG_F32, "float16": CYG_F16, "bfloat16": CYG_BF16, "int8": CYG_I8, "int8-hadamard": CYG_I8H, "int4": CYG_I4,
+         "int4m": CYG_I4M}
 GROUP = CYG_GROUP
 
 
@@ -92,11 +94,11 @@ def pack(kind, const float[:, :] weight, uint8_t[:, ::1] out=None, *, isa=None):
 
 
 def quantize_weights(kind, const float[:, :] weight, *, isa=None):
-    """Codes (N, K) uint8 (int8 bits for "int8"), scales and, for "int4m", minima (N, groups) float32, else None."""
+    """Codes (N, K) uint8 (int8 bits for eight bits), scales and, for "int4m", minima (N, groups) float32, else None."""
     cdef const cyg_kernels *table = kernels_of(isa)
     cdef cyg_weight_kind which = kind_of(kind)
     cdef int64_t n = weight.shape[0], k = weight.shape[1], groups = (k + CYG_GROUP - 1) // CYG_GROUP
-    if which not in (CYG_I8, CYG_I4, CYG_I4M):
+    if which < CYG_I8:
         raise OptionError(f"weight kind {kind!r} has no codes")
     check_rows(weight, "weight")
     cdef uint8_t[:, ::1] codes = np.empty((n, k), np.uint8)
@@ -114,7 +116,7 @@ def pack_codes(kind, const uint8_t[:, ::1] codes, const float[:, ::1] scales, co
     cdef const cyg_kernels *table = kernels_of(isa)
     cdef cyg_weight_kind which = kind_of(kind)
     cdef int64_t n = codes.shape[0], k = codes.shape[1], groups = (k + CYG_GROUP - 1) // CYG_GROUP, panel, row, nr = table.nr
-    if which not in (CYG_I8, CYG_I4, CYG_I4M):
+    if which < CYG_I8:
         raise OptionError(f"weight kind {kind!r} has no codes")
     if (minima is not None) != (which == CYG_I4M):
         raise OptionError(f"minima go with weight kind 'int4m' and no other, not {kind!r}")
@@ -147,8 +149,11 @@ def unpack_row(kind, const uint8_t[:, ::1] packed, int64_t n, int64_t k, int64_t
     return np.asarray(out)
 
 
-def quantize_rows(const float[:, :] x, *, isa=None):
-    """Activations to int8 per group: codes (M, K rounded up to a group) int8, scales and sums of codes (M, groups) float32 and int32."""
+def quantize_rows(const float[:, :] x, *, bint hadamard=False, isa=None):
+    """Activations, or the Hadamard transform of each full group, to int8 per group.
+
+    Codes (M, K rounded up to a group) int8, scales and sums of codes (M, groups) float32 and int32.
+    """
     cdef const cyg_kernels *table = kernels_of(isa)
     cdef int64_t m = x.shape[0], k = x.shape[1], groups = (k + CYG_GROUP - 1) // CYG_GROUP
     check_rows(x, "x")
@@ -157,7 +162,7 @@ def quantize_rows(const float[:, :] x, *, isa=None):
     cdef int32_t[:, ::1] sums = np.empty((m, groups), np.int32)
     if m and k:
         with nogil:
-            table.quantize_rows(start_of(x), stride_of(x), m, k, &q[0, 0], &scale[0, 0], &sums[0, 0])
+            table.quantize_rows(CYG_HADAMARD if hadamard else CYG_CODES, start_of(x), stride_of(x), m, k, &q[0, 0], &scale[0, 0], &sums[0, 0])
     return np.asarray(q), np.asarray(scale), np.asarray(sums)
 
 
@@ -168,7 +173,7 @@ def product(kind, const uint8_t[:, ::1] packed, int64_t n, int64_t k, x, *, cons
     Parameters
     ----------
     packed : (panels, bytes) uint8, the (n, k) weight
-    x : (M, K) float32; for the integer kinds the three arrays of quantize_rows
+    x : (M, K) float32; for the integer kinds the three arrays of quantize_rows, with hadamard=True for "int8-hadamard"
     bias : (N) float32, optional
     out : (M, N) float32, optional
     panels : (first, last), optional

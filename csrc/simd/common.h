@@ -2,6 +2,7 @@
 #ifndef CYG_SIMD_COMMON_H
 #define CYG_SIMD_COMMON_H
 
+#include <float.h>
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

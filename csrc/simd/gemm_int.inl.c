@@ -127,7 +127,7 @@ static void int_pass(enum cyg_weight_kind kind, const struct cyg_product *share,
                                           .sums = sums + row * NR,
                                           .resume = g > 0,
                                           .ahead = t == 0};
-            int_tiles[kind - CYG_I8][height](&tile);
+            int_tiles[kind == CYG_I8 ? 0 : kind == CYG_I4 ? 1 : 2][height](&tile);
         }
     }
     finish_tile(share, first, rows, panel, sums, NR);

@@ -3,14 +3,19 @@
    Float kinds: values at [k][row of the panel]. Integer kinds: per group of CYG_GROUP first the NR scales (float16), for CYG_I4M the NR minima
    (float16), then the codes at [k / 4][row][4], four steps of k side by side as the dot products of all instruction sets take them. In four bits, the
    low halves of the bytes are one such step and the high halves the next: byte [k / 8][row][4]. So a product reads a panel in one ascending sweep:
-   8.5 bits a weight for CYG_I8, 4.5 for CYG_I4, 5 for CYG_I4M. */
+   8.5 bits a weight for CYG_I8 and CYG_I8H, 4.5 for CYG_I4, 5 for CYG_I4M. */
+
+CYG_INLINE int is_i8(enum cyg_weight_kind kind) { return kind == CYG_I8 || kind == CYG_I8H; }
+
+/* A last group that is not full stays as it is, so that what pads it is zero. */
+CYG_INLINE int in_hadamard_basis(enum cyg_weight_kind kind, int64_t count) { return kind == CYG_I8H && count >= CYG_GROUP; }
 
 CYG_INLINE int64_t groups_of(int64_t k) { return (k + CYG_GROUP - 1) / CYG_GROUP; }
 
 CYG_INLINE int64_t group_scale_bytes(enum cyg_weight_kind kind) { return kind == CYG_I4M ? 4 * NR : 2 * NR; }
 
 CYG_INLINE int64_t group_bytes(enum cyg_weight_kind kind) {
-    return group_scale_bytes(kind) + (kind == CYG_I8 ? CYG_GROUP * NR : CYG_GROUP / 2 * NR);
+    return group_scale_bytes(kind) + (is_i8(kind) ? CYG_GROUP * NR : CYG_GROUP / 2 * NR);
 }
 
 static size_t panel_bytes(enum cyg_weight_kind kind, int64_t k) {
@@ -84,7 +89,7 @@ static void pack_codes(enum cyg_weight_kind kind, const uint8_t *codes, const fl
         const int64_t steps = k - g * CYG_GROUP;
         const int whole = rows == NR && steps >= CYG_GROUP;
         if (!whole) pad_group(first, k, rows, steps < CYG_GROUP ? steps : CYG_GROUP, padded);
-        if (kind == CYG_I8) pack_group(CYG_I8, whole ? first : padded, whole ? k : CYG_GROUP, out);
+        if (is_i8(kind)) pack_group(CYG_I8, whole ? first : padded, whole ? k : CYG_GROUP, out);
         else pack_group(CYG_I4, whole ? first : padded, whole ? k : CYG_GROUP, out);
     }
     const size_t bytes = (size_t)(groups * group_bytes(kind));
@@ -100,13 +105,14 @@ CYG_INLINE void unpack_codes(enum cyg_weight_kind kind, const char *panel, int64
         const int64_t count = k - first < CYG_GROUP ? k - first : CYG_GROUP;
         for (int64_t i = 0; i < count; i++) {
             const int64_t step = i / 4;
-            if (kind == CYG_I8) {
+            if (is_i8(kind)) {
                 out[first + i] = scale * (float)(int8_t)(codes[step * NR * 4 + i % 4] ^ DOT_FLIP);
             } else {
                 const int code = codes[step / 2 * NR * 4 + i % 4] >> step % 2 * 4 & 15;
                 out[first + i] = kind == CYG_I4 ? scale * (float)(code - 8) : scale * (float)code + minimum;
             }
         }
+        if (in_hadamard_basis(kind, count)) hadamard_normal(out + first);
     }
 }
 
@@ -120,6 +126,7 @@ static void unpack_row(enum cyg_weight_kind kind, const void *weight, int64_t k,
     else if (kind == CYG_BF16)
         for (int64_t i = 0; i < k; i++) out[i] = bf16_widen(((const uint16_t *)panel)[i * NR + r]);
     else if (kind == CYG_I8) unpack_codes(CYG_I8, panel, k, r, out);
+    else if (kind == CYG_I8H) unpack_codes(CYG_I8H, panel, k, r, out);
     else if (kind == CYG_I4) unpack_codes(CYG_I4, panel, k, r, out);
     else unpack_codes(CYG_I4M, panel, k, r, out);
 }

@@ -2,8 +2,10 @@
    A new kernel: its body among the includes, its name in the table. */
 #include "simd/vec_math.inl.h"
 
+#include "simd/hadamard.inl.c"
 #include "simd/pack.inl.c"
-#include "simd/quantize.inl.c"
+#include "simd/quantize_rows.inl.c"
+#include "simd/quantize_weights.inl.c"
 #include "simd/gemm_f32.inl.c"
 #include "simd/gemm_int.inl.c"
 #include "simd/convert.inl.c"
@@ -27,7 +29,7 @@ const struct cyg_kernels CYG_JOIN(cyg_table_, CYG_ISA) = {
     .pack_float = pack_float,
     .pack_codes = pack_codes,
     .unpack_row = unpack_row,
-    .product = {product_f32, product_f16, product_bf16, product_i8, product_i4, product_i4m},
+    .product = {product_f32, product_f16, product_bf16, product_i8, product_i8, product_i4, product_i4m},
     .quantize_rows = quantize_rows,
     .quantize_weights = quantize_weights,
     .attention = attention,

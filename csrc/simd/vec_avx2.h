@@ -51,6 +51,19 @@ CYG_INLINE float vf_reduce_max(vf a) {
     return _mm_cvtss_f32(_mm_max_ss(q, _mm_movehdup_ps(q)));
 }
 
+CYG_INLINE vf vf_swap(vf a, int stride) {
+    return stride == 1 ? _mm256_permute_ps(a, 0xb1) : stride == 2 ? _mm256_permute_ps(a, 0x4e) : _mm256_permute2f128_ps(a, a, 1);
+}
+CYG_INLINE vf vf_top(vf a, vf b) { return _mm256_castsi256_ps(_mm256_max_epi32(_mm256_castps_si256(a), _mm256_castps_si256(b))); }
+CYG_INLINE void vf_quarters(vf v[4]) {
+    const __m256d a = _mm256_castps_pd(_mm256_unpacklo_ps(v[0], v[1])), b = _mm256_castps_pd(_mm256_unpackhi_ps(v[0], v[1]));
+    const __m256d c = _mm256_castps_pd(_mm256_unpacklo_ps(v[2], v[3])), d = _mm256_castps_pd(_mm256_unpackhi_ps(v[2], v[3]));
+    v[0] = _mm256_castpd_ps(_mm256_unpacklo_pd(a, c));
+    v[1] = _mm256_castpd_ps(_mm256_unpackhi_pd(a, c));
+    v[2] = _mm256_castpd_ps(_mm256_unpacklo_pd(b, d));
+    v[3] = _mm256_castpd_ps(_mm256_unpackhi_pd(b, d));
+}
+
 CYG_INLINE vf vf_load_f16(const uint16_t *p) { return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)p)); }
 CYG_INLINE void vf_store_f16(uint16_t *p, vf a) { _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)); }
 CYG_INLINE vf vf_load_bf16(const uint16_t *p) {

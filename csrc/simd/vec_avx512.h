@@ -49,6 +49,23 @@ CYG_INLINE float vf_reduce_max(vf a) {
     return _mm_cvtss_f32(_mm_max_ss(q, _mm_movehdup_ps(q)));
 }
 
+CYG_INLINE vf vf_swap(vf a, int stride) {
+    return stride == 1   ? _mm512_permute_ps(a, 0xb1)
+           : stride == 2 ? _mm512_permute_ps(a, 0x4e)
+           : stride == 4 ? _mm512_shuffle_f32x4(a, a, 0xb1)
+                         : _mm512_shuffle_f32x4(a, a, 0x4e);
+}
+CYG_INLINE vf vf_top(vf a, vf b) { return _mm512_castsi512_ps(_mm512_max_epi32(_mm512_castps_si512(a), _mm512_castps_si512(b))); }
+
+CYG_INLINE void vf_quarters(vf v[4]) {
+    const __m512d a = _mm512_castps_pd(_mm512_unpacklo_ps(v[0], v[1])), b = _mm512_castps_pd(_mm512_unpackhi_ps(v[0], v[1]));
+    const __m512d c = _mm512_castps_pd(_mm512_unpacklo_ps(v[2], v[3])), d = _mm512_castps_pd(_mm512_unpackhi_ps(v[2], v[3]));
+    v[0] = _mm512_castpd_ps(_mm512_unpacklo_pd(a, c));
+    v[1] = _mm512_castpd_ps(_mm512_unpackhi_pd(a, c));
+    v[2] = _mm512_castpd_ps(_mm512_unpacklo_pd(b, d));
+    v[3] = _mm512_castpd_ps(_mm512_unpackhi_pd(b, d));
+}
+
 CYG_INLINE vf vf_load_f16(const uint16_t *p) { return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *)p)); }
 CYG_INLINE void vf_store_f16(uint16_t *p, vf a) { _mm256_storeu_si256((__m256i *)p, _mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)); }
 CYG_INLINE vf vf_load_bf16(const uint16_t *p) {

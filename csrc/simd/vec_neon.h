@@ -53,6 +53,16 @@ CYG_INLINE float vf_reduce_max(vf a) {
     return vgetq_lane_f32(vf_max(b, vextq_f32(b, b, 1)), 0);
 }
 
+CYG_INLINE vf vf_swap(vf a, int stride) { return stride == 1 ? vrev64q_f32(a) : vextq_f32(a, a, 2); }
+CYG_INLINE vf vf_top(vf a, vf b) { return vreinterpretq_f32_u32(vmaxq_u32(vreinterpretq_u32_f32(a), vreinterpretq_u32_f32(b))); }
+CYG_INLINE void vf_quarters(vf v[4]) {
+    const float32x4x2_t ab = vtrnq_f32(v[0], v[1]), cd = vtrnq_f32(v[2], v[3]);
+    v[0] = vcombine_f32(vget_low_f32(ab.val[0]), vget_low_f32(cd.val[0]));
+    v[1] = vcombine_f32(vget_low_f32(ab.val[1]), vget_low_f32(cd.val[1]));
+    v[2] = vcombine_f32(vget_high_f32(ab.val[0]), vget_high_f32(cd.val[0]));
+    v[3] = vcombine_f32(vget_high_f32(ab.val[1]), vget_high_f32(cd.val[1]));
+}
+
 CYG_INLINE vf vf_load_f16(const uint16_t *p) { return vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p))); }
 CYG_INLINE void vf_store_f16(uint16_t *p, vf a) { vst1_u16(p, vreinterpret_u16_f16(vcvt_f16_f32(a))); }
 CYG_INLINE vf vf_load_bf16(const uint16_t *p) { return vreinterpretq_f32_u32(vshll_n_u16(vld1_u16(p), 16)); }

@@ -56,6 +56,13 @@ CYG_INLINE float vf_reduce_max(vf a) {
     return m;
 }
 
+CYG_INLINE vf vf_swap(vf a, int stride) { LANEWISE(vf, LANE(a, i ^ stride)); }
+CYG_INLINE vf vf_top(vf a, vf b) { LANEWISE(vf, bits_of_float(LANE(a, i)) > bits_of_float(LANE(b, i)) ? LANE(a, i) : LANE(b, i)); }
+CYG_INLINE void vf_quarters(vf v[4]) {
+    const vf was[4] = {v[0], v[1], v[2], v[3]};
+    for (int j = 0; j < 4; j++) EACH_LANE LANE(v[j], i) = LANE(was[i], j);
+}
+
 CYG_INLINE vf vf_load_f16(const uint16_t *p) { LANEWISE(vf, f16_widen(p[i])); }
 CYG_INLINE void vf_store_f16(uint16_t *p, vf a) { EACH_LANE p[i] = f16_narrow(LANE(a, i)); }
 CYG_INLINE vf vf_load_bf16(const uint16_t *p) { LANEWISE(vf, bf16_widen(p[i])); }

@@ -26,6 +26,7 @@ PLAIN = ("F32", "F64", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "BO
 MULTIPLIED_AS_STORED = ("F32", "F16", "BF16", "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K")
 # Longest sequence of a model with disentangled attention, whose every query meets every key in a table of distances.
 DISENTANGLED_REACH = 1 << 14
+EIGHT_BIT_CODES = ("Q8_0", "Q5_0")  # blocks whose codes become 8-bit weights as they are
 PIECE_BYTES = 32 << 20  # stored bytes that are packed before they are let go of
 
 
@@ -55,6 +56,19 @@ def weight_kind(dtype, option, role="block"):
     return "int8" if option == "int4" and role == "table" else option
 
 
+def spreads(dtypes, option, role):
+    """Whether the 8-bit weights of a role lie in the Hadamard basis, where activations lose less to their rounding.
+
+    One basis for all, as products share activations: the transform where everything becomes 8 bits here, the plain one where any codes stay as stored.
+
+    Examples
+    --------
+    >>> spreads(["F32", "F16"], "int8", "block"), spreads(["Q8_0", "F32"], "int8", "block"), spreads(["Q4_K", "Q6_K"], "auto", "block")
+    (True, False, False)
+    """
+    return all(weight_kind(dtype, option, role) == "int8" and dtype not in EIGHT_BIT_CODES for dtype in dtypes)
+
+
 @record
 class Matrix:
     """One matrix of a product: our name, and how its bytes become a packed part."""
@@ -80,6 +94,7 @@ class Packer:
             raise OptionError(f"weights={option!r} is not known: {', '.join(WEIGHTS)}")
         self.spec, self.views, self.option, self.threads = spec, views, option, threads
         self.plan = {}
+        self.spread = {}  # role -> whether its 8-bit weights lie in the Hadamard basis
         self.arena = None
         self.packed = {}
         self.waiting = []  # (matrices to be packed, what to release afterwards)
@@ -92,12 +107,16 @@ class Packer:
 
     def allocate(self):
         total = 0
+        for role in ("block", "table"):
+            stored = [self.views[f"{m.name}.weight"].dtype for matrices in self.plan.values() for m in matrices if m.role == role]
+            self.spread[role] = spreads(stored, self.option, role)
         for matrices in self.plan.values():
             total += weight_bytes([(self._kind(m), *self.views[f"{m.name}.weight"].shape) for m in matrices])
         self.arena = Arena(total)
 
     def _kind(self, matrix):
-        return weight_kind(self.views[f"{matrix.name}.weight"].dtype, self.option, matrix.role)
+        kind = weight_kind(self.views[f"{matrix.name}.weight"].dtype, self.option, matrix.role)
+        return "int8-hadamard" if kind == "int8" and self.spread[matrix.role] else kind
 
     # ---- packing
 

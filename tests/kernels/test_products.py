@@ -7,10 +7,11 @@ import pytest
 
 from cygnet._core import _kernels, _products
 from cygnet.errors import OptionError
+from cygnet.reference.quantization import hadamard
 
 ISAS = _kernels.isa_names()
 FLOATS = ("float32", "float16", "bfloat16")
-INTEGERS = ("int8", "int4", "int4m")
+INTEGERS = ("int8", "int8-hadamard", "int4", "int4m")
 DIMENSIONS = (1, 31, 32, 33, 100, 517)
 
 
@@ -29,12 +30,13 @@ def stored(kind, weight):
 
 
 def dequantized(kind, codes, scales, minima):
+    """The weight that codes stand for, in the basis in which it is multiplied."""
     n, k = codes.shape
 
     def wide(a):
         return np.repeat(a, 32, axis=1)[:, :k].astype(np.float64)
 
-    if kind == "int8":
+    if kind in ("int8", "int8-hadamard"):
         return codes.view(np.int8) * wide(scales)
     if kind == "int4":
         return (codes - 8.0) * wide(scales)
@@ -53,7 +55,7 @@ def activations(kind, x, isa):
     """What product takes, and the float64 rows that it stands for."""
     if kind in FLOATS:
         return x, x.astype(np.float64)
-    q, scale, sums = _products.quantize_rows(x, isa=isa)
+    q, scale, sums = _products.quantize_rows(x, hadamard=kind == "int8-hadamard", isa=isa)
     return (q, scale, sums), q[:, : x.shape[1]] * np.repeat(scale, 32, axis=1)[:, : x.shape[1]].astype(np.float64)
 
 
@@ -210,7 +212,7 @@ def test_nothing_is_read_or_written_past_the_ends(isa, kind):
             codes, scales, minima = _products.quantize_weights(kind, weight, isa=isa)
             packed = guarded(_products.pack_codes(kind, guarded(codes), guarded(scales), None if minima is None else guarded(minima), isa=isa))
         x = guarded(rng(15).standard_normal((m, k), np.float32))
-        x = x if kind in FLOATS else tuple(guarded(part) for part in _products.quantize_rows(x, isa=isa))
+        x = x if kind in FLOATS else tuple(guarded(part) for part in activations(kind, x, isa)[0])
         out = guarded(np.zeros((m, n), np.float32))
         _products.product(kind, packed, n, k, x, bias=guarded(np.ones(n, np.float32)), out=out, isa=isa)
         _products.product(kind, packed, n, k, x, accumulate=True, out=out, isa=isa)
@@ -224,7 +226,23 @@ def test_a_row_comes_back_as_packed(isa, kind):
         packed, exact = packed_weight(kind, rng(16, n, k).standard_normal((n, k), np.float32), isa)
         for row in {0, n // 2, n - 1}:
             got = _products.unpack_row(kind, packed, n, k, row, isa=isa)
-            np.testing.assert_allclose(got, exact[row], rtol=0 if kind in FLOATS + ("int8", "int4") else 3e-7, atol=1e-7 * (kind == "int4m"))
+            if kind == "int8-hadamard":
+                np.testing.assert_allclose(got, hadamard(exact[row]), atol=1e-6)
+            else:
+                np.testing.assert_allclose(got, exact[row], rtol=0 if kind in FLOATS + ("int8", "int4") else 3e-7, atol=1e-7 * (kind == "int4m"))
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("k", (64, 100))
+def test_the_hadamard_basis_keeps_more_beside_a_number_that_stands_out(isa, k):
+    weight, x = rng(17).standard_normal((50, k), np.float32), rng(18).standard_normal((9, k), np.float32)
+    x[:, [5, 40]] *= 30
+    error = {}
+    for kind in ("int8", "int8-hadamard"):
+        packed, _ = packed_weight(kind, weight, isa)
+        error[kind] = np.abs(_products.product(kind, packed, 50, k, activations(kind, x, isa)[0], isa=isa) - x @ weight.T)
+    assert error["int8-hadamard"].mean() < 0.7 * error["int8"].mean()
+    assert error["int8-hadamard"].max() < 0.02 * np.abs(x @ weight.T).max()
 
 
 @pytest.mark.parametrize("isa", ISAS)

@@ -34,6 +34,17 @@ def test_int8_special_groups():
     assert (codes[0, :80] == 0).all()
 
 
+@pytest.mark.parametrize("width", [0, 31, 32, 70, 96])
+def test_hadamard_is_orthonormal_and_its_own_inverse(width):
+    x, y = np.random.default_rng(width).standard_normal((2, 3, width), np.float32)
+    np.testing.assert_allclose(q.hadamard(q.hadamard(x)), x, atol=1e-6)
+    np.testing.assert_allclose(q.hadamard(x) @ q.hadamard(y).T, x @ y.T, atol=2e-5)
+    full = width // q.GROUP * q.GROUP
+    matrix = q.hadamard(np.eye(full, dtype=np.float32)) if full else np.zeros((0, 0))
+    assert np.allclose(np.abs(matrix[matrix != 0]), q.GROUP**-0.5)
+    assert np.array_equal(q.hadamard(x)[:, full:], x[:, full:])
+
+
 @pytest.mark.parametrize("minimum", [False, True])
 def test_int4_error_is_bounded_and_the_largest_value_kept(minimum):
     x = np.random.default_rng(1).standard_normal((4, 70), np.float32)

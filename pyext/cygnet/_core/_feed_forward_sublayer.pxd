@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t
 
+from cygnet._core._kernels cimport cyg_basis
 from cygnet._core._linear cimport Linear, Rows
 from cygnet._core._pass cimport Pass
 
@@ -23,6 +24,6 @@ cdef struct FeedForward:
     const Linear *down
     const Experts *experts
 
-cdef bint reads_codes(const FeedForward *f) noexcept nogil
+cdef cyg_basis feed_forward_basis(const FeedForward *f) noexcept nogil
 cdef void feed_forward_up(Pass *p, int thread, const FeedForward *f, const Rows *rows) noexcept nogil
 cdef void feed_forward_down(Pass *p, int thread, const FeedForward *f, float alpha, int accumulate, float *y, int64_t d) noexcept nogil

@@ -13,9 +13,15 @@ cdef extern from "cyg_kernels.h" nogil:
         CYG_F16
         CYG_BF16
         CYG_I8
+        CYG_I8H
         CYG_I4
         CYG_I4M
         CYG_WEIGHT_KINDS
+
+    cdef enum cyg_basis:
+        CYG_VALUES
+        CYG_CODES
+        CYG_HADAMARD
 
     cdef enum cyg_kv_kind:
         CYG_KV_F32
@@ -90,7 +96,7 @@ cdef extern from "cyg_kernels.h" nogil:
                            void *panel) noexcept nogil
         void (*unpack_row)(cyg_weight_kind kind, const void *weight, int64_t k, int64_t row, float *out) noexcept nogil
         void (*product[6])(const cyg_product *share) noexcept nogil
-        void (*quantize_rows)(const float *x, int64_t ldx, int64_t m, int64_t k, int8_t *q, float *scale, int32_t *sum) noexcept nogil
+        void (*quantize_rows)(cyg_basis basis, const float *x, int64_t ldx, int64_t m, int64_t k, int8_t *q, float *scale, int32_t *sum) noexcept nogil
         void (*quantize_weights)(cyg_weight_kind kind, const float *w, int64_t ldw, int64_t rows, int64_t k, uint8_t *codes, float *scales,
                                  float *minima) noexcept nogil
         void (*attention)(const cyg_attention *share) noexcept nogil

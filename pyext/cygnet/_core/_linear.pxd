@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int8_t, int32_t, int64_t
 
-from cygnet._core._kernels cimport cyg_kernels, cyg_weight_kind
+from cygnet._core._kernels cimport cyg_basis, cyg_kernels, cyg_weight_kind
 from cygnet._core._threads cimport team
 
 cdef extern from "memory.h":
@@ -40,6 +40,6 @@ cdef class Weight:
     cdef readonly Arena arena
     cdef object own_bias  # keeps alive a bias that does not lie in the arena
 
-cdef bint needs_codes(const Linear *parts, int count) noexcept nogil
+cdef cyg_basis basis_of(const Linear *parts, int count) noexcept nogil
 cdef void product_stage(const cyg_kernels *table, team *members, int thread, const Linear *parts, int count, const Rows *rows, int64_t m,
                         float alpha, int accumulate, float *y, int64_t ldy) noexcept nogil

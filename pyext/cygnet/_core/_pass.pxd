@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int8_t, int32_t, int64_t
 
-from cygnet._core._kernels cimport cyg_kernels, cyg_kv_kind
+from cygnet._core._kernels cimport cyg_basis, cyg_kernels, cyg_kv_kind
 from cygnet._core._linear cimport Linear, Rows
 from cygnet._core._threads cimport team, team_counter
 
@@ -80,7 +80,7 @@ cdef int64_t FEW_ROWS
 cdef void stage_end(Pass *p, int thread, Stage stage, int64_t began) noexcept nogil
 cdef int64_t stage_begin(const Pass *p, int thread) noexcept nogil
 cdef void normalize(const Pass *p, const Norm *norm, const float *x, int64_t ldx, int64_t m, int64_t d, float *y, int64_t ldy) noexcept nogil
-cdef Rows prepare(Pass *p, int thread, const Norm *norm, float *source, int64_t width, float *target, bint codes, bint lasting) noexcept nogil
-cdef Rows prepare_gated(Pass *p, int thread, int activation, bint gated, float *wide, int64_t ld, int64_t m, int64_t width, bint codes) noexcept nogil
+cdef Rows prepare(Pass *p, int thread, const Norm *norm, float *source, int64_t width, float *target, cyg_basis basis, bint lasting) noexcept nogil
+cdef Rows prepare_gated(Pass *p, int thread, int activation, bint gated, float *wide, int64_t ld, int64_t m, int64_t width, cyg_basis basis) noexcept nogil
 cdef void product(Pass *p, int thread, Stage stage, const Linear *parts, int count, const Rows *rows, float alpha, int accumulate, float *y,
                   int64_t ldy) noexcept nogil

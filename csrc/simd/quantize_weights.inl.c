@@ -1,11 +1,9 @@
-/* Quantisation: activations to int8 per group at every product, weights to eight or four bits once at load.
-
-   Weights are fitted VF groups at a time, one group a lane. Scales and minima are rounded to float16 before codes are made, so that packing them is
-   exact:
-     CYG_I8    scale = max|w| / 127 rounded up to float16: nothing is clipped, and where small scales run out of bits the step grows by at most 2^-24,
-               so that the result is about as fine as the weights themselves would be in float16
-     CYG_I4    codes q - 8 in -8..7; of a few scales the one with the least squared error, which for codes c is sum(w c) / sum(c c)
-     CYG_I4M   of a few widths of the range the one whose least-squares line through (code, weight) has the least squared error
+/* Weights to eight or four bits, once at load, VF groups at a time, one group a lane. Scales and minima are rounded to float16 before codes are made, so
+   that packing them is exact:
+     CYG_I8, CYG_I8H  scale = max|w| / 127 rounded up to float16: nothing is clipped, and where small scales run out of bits the step grows by at most 2^-24,
+                      so that the result is about as fine as the weights themselves would be in float16
+     CYG_I4           codes q - 8 in -8..7; of a few scales the one with the least squared error, which for codes c is sum(w c) / sum(c c)
+     CYG_I4M          of a few widths of the range the one whose least-squares line through (code, weight) has the least squared error
    then codes are the nearest to the rounded scale and minimum. A group with NaN or infinity gets the scale NaN. */
 
 #define FIT_STEPS 13 /* scales tried per group, in FIT_STRIDE of a code around the one that spans the range */
@@ -15,44 +13,6 @@
 CYG_INLINE vf not_finite(vf found, vf value) { return vf_fma(value, vf_zero(), found); }
 
 CYG_INLINE vf clamp(vf value, float low, float high) { return vf_min(vf_max(value, vf_set1(low)), vf_set1(high)); }
-
-static void quantize_group(const float *x, int8_t *q, float *scale, int32_t *sum) {
-    vf largest = vf_zero(), found = vf_zero(), total = vf_zero();
-    for (int i = 0; i < CYG_GROUP; i += VF) {
-        const vf value = vf_load(x + i);
-        largest = vf_max(largest, vf_abs(value));
-        found = not_finite(found, value);
-    }
-    *scale = vf_reduce_max(largest) / 127 + vf_reduce_add(found);
-    *sum = 0;
-    if (!(*scale > 0)) {
-        memset(q, 0, CYG_GROUP);
-        return;
-    }
-    for (int i = 0; i < CYG_GROUP; i += VF) {
-        /* The clamp is for subnormal scales, which are coarse. */
-        const vf code = clamp(vf_round(vf_div(vf_load(x + i), vf_set1(*scale))), -127, 127);
-        dot_store_codes(q + i, code);
-        total = vf_add(total, code);
-    }
-    *sum = (int32_t)vf_reduce_add(total);
-}
-
-static void quantize_rows(const float *x, int64_t ldx, int64_t m, int64_t k, int8_t *q, float *scale, int32_t *sum) {
-    const int64_t groups = groups_of(k);
-    for (int64_t row = 0; row < m; row++, x += ldx) {
-        for (int64_t g = 0; g < groups; g++, q += CYG_GROUP, scale++, sum++) {
-            const int64_t left = k - g * CYG_GROUP;
-            if (left >= CYG_GROUP) {
-                quantize_group(x + g * CYG_GROUP, q, scale, sum);
-            } else {
-                float padded[CYG_GROUP] = {0};
-                memcpy(padded, x + g * CYG_GROUP, (size_t)left * sizeof *x);
-                quantize_group(padded, q, scale, sum);
-            }
-        }
-    }
-}
 
 /* VF groups of `count` weights, one a lane, and what is found for them. */
 struct fit {
@@ -163,7 +123,11 @@ static void quantize_weights(enum cyg_weight_kind kind, const float *w, int64_t 
             fit.count = g == whole ? (int)(k % CYG_GROUP) : CYG_GROUP;
             for (int64_t lane = 0; lane < VF; lane++) /* spare lanes repeat a group */
                 for (int i = 0; i < fit.count; i++) fit.w[i][lane] = w[row * ldw + (g + (lane < lanes ? lane : 0)) * CYG_GROUP + i];
-            if (kind == CYG_I8) fit_i8(&fit);
+            if (in_hadamard_basis(kind, fit.count)) {
+                hadamard_many(fit.w);
+                for (int i = 0; i < CYG_GROUP; i++) vf_store(fit.w[i], vf_mul(vf_load(fit.w[i]), vf_set1(HADAMARD_ROOT)));
+            }
+            if (is_i8(kind)) fit_i8(&fit);
             else if (kind == CYG_I4) fit_i4(&fit);
             else fit_i4m(&fit);
             for (int64_t lane = 0; lane < lanes; lane++) {
