@@ -4,9 +4,6 @@
 
 #include "bpe.h"
 
-/* Finds the value of "merges" in the object under "model". Returns 1 with its first byte and the byte after it, or 0. The document need not be valid. */
-int cyg_json_find_merges(const uint8_t *json, size_t length, size_t *begin, size_t *end);
-
 /* Reads a list of "left right" or ["left", "right"] and writes left, right and merged id of each (3 numbers; `out` has room for `capacity` merges).
  * `vocab` holds all tokens by their UTF-8 bytes. Returns how many merges there are, or -1 - index of the first that is malformed or unknown. */
 int64_t cyg_json_read_merges(const cyg_bpe *vocab, const uint8_t *json, size_t length, size_t prefix, int32_t *out, size_t capacity);

@@ -15,6 +15,7 @@ typedef struct {
 typedef struct {
     cyg_trie_unit *units; /* the root is unit 0 */
     size_t size;
+    size_t keys; /* different ones */
 } cyg_trie;
 
 typedef struct {
@@ -23,7 +24,7 @@ typedef struct {
     int32_t value; /* not negative */
 } cyg_trie_key;
 
-/* Fills an empty trie; of equal keys the one with the largest value counts. The keys are left sorted. Returns 0, or -1 where memory or the 31-bit
+/* Fills an empty trie; of equal keys the one with the largest value counts. The keys are put in another order. Returns 0, or -1 where memory or the 31-bit
  * numbers of units run out; the trie then stays empty. */
 int cyg_trie_build(cyg_trie *trie, cyg_trie_key *keys, size_t count);
 

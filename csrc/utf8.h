@@ -1,4 +1,4 @@
-/* Reading and writing single code points of valid UTF-8. */
+/* Reading and writing single code points of valid UTF-8, and telling whether it is valid. */
 #ifndef CYG_UTF8_H
 #define CYG_UTF8_H
 
@@ -50,6 +50,31 @@ static inline size_t cyg_utf8_write(uint8_t *at, uint32_t code)
     at[2] = (uint8_t)(0x80 | (code >> 6 & 0x3F));
     at[3] = (uint8_t)(0x80 | (code & 0x3F));
     return 4;
+}
+
+/* Whether bytes are valid UTF-8: no overlong forms, no surrogates, nothing beyond U+10FFFF. */
+static inline int cyg_utf8_is_valid(const uint8_t *at, size_t size)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    const uint8_t *end = at + size;
+    while (at < end) {
+        if (*at < 0x80) {
+            at++;
+            continue;
+        }
+        size_t length = cyg_utf8_length(*at);
+        uint32_t code = 0;
+        if (length < 2 || *at > 0xF4 || (size_t)(end - at) < length)
+            return 0;
+        for (size_t i = 1; i < length; i++)
+            if ((at[i] & 0xC0) != 0x80)
+                return 0;
+        cyg_utf8_read(at, &code);
+        if (code < least[length] || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF))
+            return 0;
+        at += length;
+    }
+    return 1;
 }
 
 #endif

@@ -23,14 +23,6 @@ RULES = {
 CUTS = {"each_number": CYG_CUT_EACH_NUMBER, "three_numbers": CYG_CUT_THREE_NUMBERS, "number_run": CYG_CUT_NUMBER_RUN, "cjk": CYG_CUT_CJK}
 
 
-def cut_merges(bytes json):
-    """Bytes of a tokenizer.json without its merges (an empty list in their place), and those of the merges; None where there are none."""
-    cdef size_t begin = 0, end = 0
-    if not cyg_json_find_merges(<const uint8_t *> PyBytes_AS_STRING(json), len(json), &begin, &end):
-        return None
-    return json[:begin] + b"[]" + json[end:], json[begin:end]
-
-
 cdef class Bpe
 
 

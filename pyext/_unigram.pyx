@@ -2,17 +2,13 @@
 
 from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, uint8_t
-from libc.math cimport INFINITY, copysign, fabs, isfinite, pow
-from libc.stdlib cimport atoi, free, malloc
+from libc.math cimport INFINITY, fabs
+from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from cygnet._core._segmenter cimport Scratch, Segmenter, cyg_text_free
 from cygnet._core._trie cimport Trie, cyg_trie_find, cyg_trie_step, cyg_trie_unit
 from cygnet._core._word_cache cimport CYG_LONG_BYTES, cyg_words_free, cyg_words_init
-
-cdef extern from "Python.h":
-    char *PyOS_double_to_string(double value, char format, int precision, int flags, int *kind) except NULL
-    void PyMem_Free(void *memory)
 
 cdef extern from "utf8.h" nogil:
     size_t cyg_utf8_length(uint8_t first)
@@ -51,36 +47,36 @@ cdef class UnigramSegmenter(Segmenter):
 
     Parameters
     ----------
-    pieces : sequence of str
-        Those that may be matched.
-    ids : sequence of int
-        Id of each.
-    scores : sequence of float
-        Score of each id, by id.
+    pieces : Trie
+        Ids of those that may be matched.
+    scores : (n,) float64 buffer
+        Score of each id.
     unknown_score : float
         Score of a character that no piece covers.
-    single : bool
-        Keep path scores in single precision, as SentencePiece does; ties then break as they do there.
     unknown, byte_ids
         As in Segmenter.
+    single : bool
+        Keep path scores in single precision, as SentencePiece does; ties then break as they do there.
+    words_apart : bool
+        No piece reaches from one word into the next: each has a space sign at most in front, and the sign alone is one.
     """
 
-    def __init__(self, pieces, ids, scores, double unknown_score, bint single, unknown, byte_ids=None):
+    def __init__(
+        self, Trie pieces, const double[::1] scores, double unknown_score, unknown, byte_ids=None, *, bint single=False, bint words_apart=False
+    ):
         cdef Py_ssize_t i
         Segmenter.__init__(self, unknown, byte_ids)
-        pieces = list(pieces)
-        self.trie = Trie(pieces, ids)
-        # Whether sums are rounded and no piece reaches from one word into the next: each has a space sign at most in front, and the sign alone is one.
-        self.words_apart = single and "▁" in pieces and "".join(pieces).count("▁") == sum([piece[:1] == "▁" for piece in pieces])
-        scores = list(scores)
+        self.trie = pieces
+        self.single = single
+        self.words_apart = words_apart
+        self.unknown_score = unknown_score
+        self.largest = fabs(unknown_score)
         self.scores = <double *> malloc((len(scores) + 1) * sizeof(double))
         if self.scores == NULL:
             raise MemoryError
         for i in range(len(scores)):
             self.scores[i] = scores[i]
-        self.unknown_score = unknown_score
-        self.largest = max(fabs(unknown_score), max(map(abs, scores), default=0))
-        self.single = single
+            self.largest = max(self.largest, fabs(scores[i]))
 
     def __dealloc__(self):
         free(self.scores)
@@ -204,47 +200,3 @@ cdef class UnigramSegmenter(Segmenter):
                 least = min(least, nodes[char_end].score - (nodes[start].score + self.unknown_score))
             start = char_end
         return least
-
-
-cdef double read_score(double number) except? -1:
-    """A score as tokenizer.json's own library reads it: the digits as an integer, rounded, over a power of ten, rounded again.
-
-    Pieces of equal score along two ways through a text are common, and the last bit decides which way is taken.
-    """
-    cdef char *spelled = PyOS_double_to_string(fabs(number), c"r", 0, 0, NULL)
-    cdef char *at = spelled
-    cdef long long digits = 0  # 17 at most
-    cdef int power = 0, zeros = 0
-    cdef bint fraction = False
-    while at[0] != 0 and at[0] != c"e":
-        if at[0] == c".":
-            fraction = True
-        elif fraction and at[0] == c"0":
-            zeros += 1
-        else:
-            for _ in range(zeros if fraction else 0):
-                digits *= 10
-                power -= 1
-            zeros = 0
-            digits = 10 * digits + (at[0] - c"0")
-            power -= fraction
-        at += 1
-    if at[0] == c"e":
-        power += atoi(at + 1)
-    PyMem_Free(spelled)
-    return copysign(<double> digits / pow(10.0, -power) if power < 0 else <double> digits * pow(10.0, power), number)
-
-
-def read_pieces(list rows):
-    """(piece, score) of every row of a tokenizer.json's vocabulary, and the index of the first row that is none; -1 for no such row."""
-    cdef Py_ssize_t i
-    cdef list out = []
-    for i in range(len(rows)):
-        row = rows[i]
-        if type(row) is not list or len(<list> row) != 2 or type((<list> row)[0]) is not str or type((<list> row)[1]) not in (int, float):
-            return out, i
-        number = float((<list> row)[1])
-        if not isfinite(number):
-            return out, i
-        out.append(((<list> row)[0], read_score(number)))
-    return out, -1

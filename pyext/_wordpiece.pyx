@@ -6,11 +6,13 @@ from libc.stdlib cimport free, malloc
 
 from cygnet._core._lane cimport Lane, Workspace, cyg_ids, cyg_ids_push
 from cygnet._core._segmenter cimport Scratch, cyg_text, cyg_text_put
-from cygnet._core._trie cimport Trie, cyg_trie_step, cyg_trie_unit, cyg_trie_walk
+from cygnet._core._trie cimport cyg_trie_step, cyg_trie_unit, cyg_trie_walk
 from cygnet._core._unicode cimport (
     CYG_IS_MARK, CYG_IS_OTHER, CYG_IS_PUNCTUATION, CYG_IS_SYMBOL, cyg_combining_class, cyg_decompose, cyg_is_bert_accent, cyg_is_bert_control, cyg_is_bert_ideograph, cyg_is_bert_punctuation,
     cyg_is_space, cyg_lower, cyg_unicode_is,
 )
+
+from cygnet._core._vocabulary cimport Vocabulary
 
 cdef extern from "utf8.h" nogil:
     size_t cyg_utf8_read(const uint8_t *at, uint32_t *code)
@@ -35,7 +37,7 @@ cdef class WordPieces:
 
     Parameters
     ----------
-    vocab : dict of str -> int
+    vocabulary : Vocabulary
     unk_token : str
     prefix : str
         What the tokens that continue a word begin with.
@@ -43,11 +45,12 @@ cdef class WordPieces:
         Longer words are unknown.
     """
 
-    def __init__(self, dict vocab, str unk_token, str prefix, size_t max_chars):
+    def __init__(self, Vocabulary vocabulary, str unk_token, str prefix, size_t max_chars):
         cdef bytes start = prefix.encode()
-        self.tokens = Trie(vocab.keys(), vocab.values())
+        unknown = vocabulary.id_of(unk_token)
+        self.tokens = vocabulary.trie
+        self.unknown = NO_UNKNOWN if unknown is None else unknown
         self.continuation = cyg_trie_walk(&self.tokens.trie, 0, start, len(start))
-        self.unknown = vocab.get(unk_token, NO_UNKNOWN)
         self.max_chars = max_chars
 
     cdef int match(self, cyg_ids *ids, const uint8_t *word, size_t size, size_t *ends) noexcept nogil:

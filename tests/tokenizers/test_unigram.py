@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cygnet._core._unigram import read_pieces
+from cygnet._core._vocabulary import read_pieces
 from cygnet.errors import TokenizerError
 from cygnet.tokenizers import Tokenizer
 from cygnet.tokenizers.unigram import Unigram

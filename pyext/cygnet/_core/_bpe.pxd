@@ -102,7 +102,6 @@ cdef extern from "bpe_text.h" nogil:
 
 
 cdef extern from "bpe_json.h" nogil:
-    int cyg_json_find_merges(const uint8_t *json, size_t length, size_t *begin, size_t *end)
     int64_t cyg_json_read_merges(const cyg_bpe *vocab, const uint8_t *json, size_t length, size_t prefix, int32_t *out, size_t capacity)
 
 

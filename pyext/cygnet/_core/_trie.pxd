@@ -9,6 +9,7 @@ cdef extern from "trie.h" nogil:
     ctypedef struct cyg_trie:
         cyg_trie_unit *units
         size_t size
+        size_t keys
     ctypedef struct cyg_trie_key:
         const char *bytes
         size_t size

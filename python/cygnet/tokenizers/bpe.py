@@ -172,7 +172,7 @@ def from_fields(fields: Fields) -> BPE:
     if dropout:
         raise TokenizerError(f"{fields.where}.dropout is {dropout}: merges left out at random are for training; set it to null")
     return BPE(
-        read_vocab(fields.get("vocab", dict), f"{fields.where}.vocab"),
+        read_vocab(fields.get("vocab", (dict, bytes)), f"{fields.where}.vocab"),
         fields.get("merges", (list, bytes)),
         unk_token=fields.string("unk_token", None),
         continuing_subword_prefix=fields.string("continuing_subword_prefix", ""),

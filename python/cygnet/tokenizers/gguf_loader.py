@@ -179,6 +179,7 @@ def bert_stages(vocab: GgufVocab) -> dict[str, Any]:
 def t5_stages(vocab: GgufVocab) -> dict[str, Any]:
     from cygnet._core._charsmap import Charsmap
     from cygnet._core._sentencepiece import Rewriter
+    from cygnet._core._trie import Trie
     from cygnet._core._unigram import UnigramSegmenter
     from cygnet.tokenizers.sentencepiece import UNKNOWN_PENALTY, SentencePieceModel, SentencePieceNormalizer
 
@@ -198,7 +199,8 @@ def t5_stages(vocab: GgufVocab) -> dict[str, Any]:
     floor = (normal.min() if len(normal) else np.float32(0)) - np.float32(UNKNOWN_PENALTY)
     scores[vocab.of_type(USER_DEFINED)] = 0
     matched = vocab.of_type(NORMAL, USER_DEFINED, UNUSED)
-    segmenter = UnigramSegmenter([vocab.tokens[i] for i in matched], matched, scores.tolist(), float(floor), False, vocab.special_ids.get("unknown"))
+    pieces = Trie([vocab.tokens[i] for i in matched], matched)
+    segmenter = UnigramSegmenter(pieces, scores.astype(np.float64), float(floor), vocab.special_ids.get("unknown"))
     return {
         "model": SentencePieceModel(vocab.tokens, segmenter),
         "normalizer": SentencePieceNormalizer(rewriter),

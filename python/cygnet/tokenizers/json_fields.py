@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -92,9 +93,19 @@ def values_of(where: str) -> Iterator[None]:
         raise TokenizerError(f"{where} holds a number or a text that no tokenizer can have: {error}") from None
 
 
+def parsed(value: Any, where: str) -> Any:
+    """A value of a document; bytes are its JSON text."""
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError) as error:
+        raise TokenizerError(f"{where} is no valid JSON: {error}") from None
+
+
 def read_vocab(value: Any, where: str) -> dict[str, int]:
-    """A vocabulary object: tokens to ids in range, no id given twice."""
-    vocab = Fields(value, where).value
+    """A vocabulary object, or its JSON text: tokens to ids in range, no id given twice."""
+    vocab = Fields(parsed(value, where), where).value
     ids = vocab.values()
     if not set(map(type, ids)) <= {int}:
         token = next(t for t, i in vocab.items() if type(i) is not int)

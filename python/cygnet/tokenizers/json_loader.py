@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from cygnet._core._bpe import cut_merges
+from cygnet._core._vocabulary import cut_large_parts
 from cygnet.errors import TokenizerError
 from cygnet.files import read_bytes
 from cygnet.tokenizers import json_stages
@@ -35,13 +35,14 @@ def tokenizer_from_text(text: str | bytes, where: str = "tokenizer.json") -> Tok
     TokenizerError
         Where the text is no JSON, or the document is damaged or names something unknown.
     """
-    parts = cut_merges(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text)
+    rest, parts = cut_large_parts(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text)
     try:
-        document = json.loads(parts[0] if parts else text)
+        document = json.loads(rest)
     except (ValueError, RecursionError) as error:
         raise TokenizerError(f"{where} is no valid JSON: {error}") from None
-    if parts and document["model"]["merges"] == []:
-        document["model"]["merges"] = parts[1]
+    for name, part in parts.items():
+        if document["model"][name] is True:
+            document["model"][name] = part
     return tokenizer_from_document(document, where)
 
 
@@ -100,7 +101,8 @@ def guess_kind(model: Fields) -> str:
     """The kind of a model of an older file, which does not name it: told by the fields that only one kind has."""
     if "merges" in model.value:
         return "BPE"
-    if isinstance(model.value.get("vocab"), list):
+    vocab = model.value.get("vocab")
+    if isinstance(vocab, list) or (isinstance(vocab, bytes) and vocab.startswith(b"[")):
         return "Unigram"
     if "max_input_chars_per_word" in model.value or "continuing_subword_prefix" in model.value:
         return "WordPiece"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 
 import numpy as np
@@ -10,6 +11,7 @@ from cygnet._core._charsmap import Charsmap
 from cygnet._core._merges import MergeSegmenter
 from cygnet._core._segmenter import Segmenter
 from cygnet._core._sentencepiece import CharacterSegmenter, Rewriter, SentencePieceLane, WordSegmenter
+from cygnet._core._trie import Trie
 from cygnet._core._unigram import UnigramSegmenter
 from cygnet._core._unigram_words import UnigramWordsLane
 from cygnet.errors import TokenizerError
@@ -124,7 +126,13 @@ def unigram_segmenter(model: proto.ModelProto, unknown: int, byte_ids: list[int]
             scores[i] = float(np.float32(len(model.pieces[i].encode())) * best) - USER_DEFINED_MARGIN
         floor = float(worst - np.float32(UNKNOWN_PENALTY))
     ids = model.of_type(proto.NORMAL, proto.USER_DEFINED)
-    return UnigramSegmenter([model.pieces[i] for i in ids], ids, scores, floor, True, unknown, byte_ids)
+    pieces = [model.pieces[i] for i in ids]
+    return UnigramSegmenter(Trie(pieces, ids), array("d", scores), floor, unknown, byte_ids, single=True, words_apart=words_are_apart(pieces))
+
+
+def words_are_apart(pieces: list[str]) -> bool:
+    """Whether no piece reaches from one word into the next: each has a space sign at most in front, and the sign alone is one."""
+    return SPACE_SIGN in pieces and "".join(pieces).count(SPACE_SIGN) == sum([piece.startswith(SPACE_SIGN) for piece in pieces])
 
 
 def check(model: proto.ModelProto, where: str) -> None:

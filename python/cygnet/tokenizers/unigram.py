@@ -6,12 +6,13 @@ from collections import abc
 from typing import Any
 
 from cygnet._core._charsmap import Charsmap
-from cygnet._core._unigram import UnigramSegmenter, read_pieces
+from cygnet._core._unigram import UnigramSegmenter
 from cygnet._core._unigram_lane import UnigramLane
+from cygnet._core._vocabulary import Pieces, read_pieces
 from cygnet.errors import TokenizerError
 from cygnet.tokenizers import normalizers
 from cygnet.tokenizers.components import Normalizer, Piece, PreTokenizer
-from cygnet.tokenizers.json_fields import Fields
+from cygnet.tokenizers.json_fields import Fields, parsed
 from cygnet.tokenizers.pretokenizers import Metaspace, Sequence, Split, whitespace_split
 
 # A character that no piece covers costs this much more than the least probable piece.
@@ -23,7 +24,7 @@ class Unigram:
 
     Parameters
     ----------
-    vocab : sequence of (str, float)
+    vocab : sequence of (str, float), or Pieces
         Piece and score of each id.
     unk_id : int, optional
         Id of what no piece covers; texts that need it raise without.
@@ -36,15 +37,14 @@ class Unigram:
     [(2, 0, 2), (1, 2, 3), (0, 3, 4)]
     """
 
-    def __init__(self, vocab: abc.Sequence[tuple[str, float]], unk_id: int | None = None, byte_fallback: bool = False):
-        self.names = [token for token, _ in vocab]
-        self.ids = {token: i for i, token in enumerate(self.names)}
-        self.vocab_size = len(vocab)
+    def __init__(self, vocab: abc.Sequence[tuple[str, float]] | Pieces, unk_id: int | None = None, byte_fallback: bool = False):
+        self.vocabulary = vocab if isinstance(vocab, Pieces) else Pieces(vocab)
+        self.vocab_size = len(self.vocabulary)
         self.unk_id = unk_id
-        scores = [score for _, score in vocab]
-        byte_ids = [self.ids.get(f"<0x{byte:02X}>") for byte in range(256)] if byte_fallback else None
+        scores = self.vocabulary.scores
+        byte_ids = [self.token_to_id(f"<0x{byte:02X}>") for byte in range(256)] if byte_fallback else None
         floor = min(scores, default=0.0) - UNKNOWN_PENALTY
-        self.segmenter = UnigramSegmenter(self.names, range(len(vocab)), scores, floor, False, unk_id, byte_ids)
+        self.segmenter = UnigramSegmenter(self.vocabulary.trie, scores, floor, unk_id, byte_ids)
 
     def tokenize(self, text: str) -> list[Piece]:
         """Pieces of a text.
@@ -60,10 +60,10 @@ class Unigram:
         return pieces
 
     def token_to_id(self, token: str) -> int | None:
-        return self.ids.get(token)
+        return self.vocabulary.id_of(token)
 
     def id_to_token(self, token_id: int) -> str | None:
-        return self.names[token_id] if 0 <= token_id < len(self.names) else None
+        return self.vocabulary.spelling(token_id)
 
     def fast_lane(self, normalizer: Normalizer | None, pre_tokenizer: PreTokenizer | None) -> UnigramLane | None:
         rewriting, cutting = lane_normalization(normalizer), lane_words(pre_tokenizer)
@@ -103,13 +103,22 @@ def lane_words(pre_tokenizer: PreTokenizer | None) -> dict[str, Any] | None:
 
 def from_fields(fields: Fields) -> Unigram:
     """Unigram from its object in tokenizer.json."""
-    rows = fields.get("vocab", list)
+    vocab = fields.get("vocab", (list, bytes))
+    pieces = (Pieces.from_json(vocab) if isinstance(vocab, bytes) else None) or listed_pieces(vocab, f"{fields.where}.vocab")
+    unk_id = fields.size("unk_id", None)
+    if unk_id is not None and unk_id >= len(pieces):
+        raise TokenizerError(f"{fields.where}.unk_id is {unk_id}; the vocabulary has {len(pieces)} pieces")
+    return Unigram(pieces, unk_id, fields.flag("byte_fallback", False))
+
+
+def listed_pieces(value: list | bytes, where: str) -> Pieces:
+    """Pieces of a vocabulary row by row, so that an error can name the one at fault."""
+    rows = parsed(value, where)
+    if not isinstance(rows, list):
+        raise TokenizerError(f"{where} must be list, not {type(rows).__name__}")
     vocab, wrong = read_pieces(rows)
     if wrong >= 0:
-        raise TokenizerError(f"{fields.where}.vocab[{wrong}] must be a piece and its score, a finite number, not {rows[wrong]!r:.80}")
+        raise TokenizerError(f"{where}[{wrong}] must be a piece and its score, a finite number, not {rows[wrong]!r:.80}")
     if not vocab:
-        raise TokenizerError(f"{fields.where}.vocab is empty")
-    unk_id = fields.size("unk_id", None)
-    if unk_id is not None and unk_id >= len(vocab):
-        raise TokenizerError(f"{fields.where}.unk_id is {unk_id}; the vocabulary has {len(vocab)} pieces")
-    return Unigram(vocab, unk_id, fields.flag("byte_fallback", False))
+        raise TokenizerError(f"{where} is empty")
+    return Pieces(vocab)

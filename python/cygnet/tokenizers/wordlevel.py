@@ -43,4 +43,4 @@ class WordLevel:
 
 def from_fields(fields: Fields) -> WordLevel:
     """WordLevel from its object in tokenizer.json."""
-    return WordLevel(read_vocab(fields.get("vocab", dict), f"{fields.where}.vocab"), fields.string("unk_token", "<unk>"))
+    return WordLevel(read_vocab(fields.get("vocab", (dict, bytes)), f"{fields.where}.vocab"), fields.string("unk_token", "<unk>"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cygnet._core._lane import Lane
+from cygnet._core._vocabulary import Vocabulary
 from cygnet._core._wordpiece import BertLane, BertWordsLane, WordPieces
 from cygnet.errors import TokenizerError
 from cygnet.tokenizers.bert_words import BertWords
@@ -22,7 +23,7 @@ class WordPiece:
 
     Parameters
     ----------
-    vocab : dict of str -> int
+    vocab : dict of str -> int, or Vocabulary
     unk_token : str
         What a word becomes that the tokens do not cover; must be in the vocabulary for texts that need it.
     continuing_subword_prefix : str
@@ -36,14 +37,19 @@ class WordPiece:
     [(1, 0, 2), (2, 2, 6), (3, 6, 7)]
     """
 
-    def __init__(self, vocab: dict[str, int], unk_token: str = "[UNK]", continuing_subword_prefix: str = "##", max_input_chars_per_word: int = 100):
-        self.vocab = vocab
-        self.names = {i: t for t, i in vocab.items()}
-        self.vocab_size = len(vocab)
+    def __init__(
+        self,
+        vocab: dict[str, int] | Vocabulary,
+        unk_token: str = "[UNK]",
+        continuing_subword_prefix: str = "##",
+        max_input_chars_per_word: int = 100,
+    ):
+        self.vocabulary = vocab if isinstance(vocab, Vocabulary) else Vocabulary(vocab)
+        self.vocab_size = len(self.vocabulary)
         self.unk_token = unk_token
         self.continuing_subword_prefix = continuing_subword_prefix
         self.max_input_chars_per_word = max_input_chars_per_word
-        self.pieces = WordPieces(vocab, unk_token, continuing_subword_prefix, max_input_chars_per_word)
+        self.pieces = WordPieces(self.vocabulary, unk_token, continuing_subword_prefix, max_input_chars_per_word)
 
     def tokenize(self, text: str) -> list[Piece]:
         """Pieces of a word.
@@ -56,16 +62,16 @@ class WordPiece:
         found = self.pieces.pieces(text)
         if found is not None:
             return found
-        unknown = self.vocab.get(self.unk_token)
+        unknown = self.token_to_id(self.unk_token)
         if unknown is None:
             raise TokenizerError(f"model.unk_token {self.unk_token!r} is not in the vocabulary, and the word {text[:40]!r} is unknown")
         return [(unknown, 0, len(text))]
 
     def token_to_id(self, token: str) -> int | None:
-        return self.vocab.get(token)
+        return self.vocabulary.id_of(token)
 
     def id_to_token(self, token_id: int) -> str | None:
-        return self.names.get(token_id)
+        return self.vocabulary.spelling(token_id)
 
     def fast_lane(self, normalizer: Normalizer | None, pre_tokenizer: PreTokenizer | None) -> Lane | None:
         if type(pre_tokenizer) is BertWords and normalizer is None and self.max_input_chars_per_word == NO_LIMIT:
@@ -79,8 +85,9 @@ class WordPiece:
 
 def from_fields(fields: Fields) -> WordPiece:
     """WordPiece from its object in tokenizer.json."""
+    vocab, where = fields.get("vocab", (dict, bytes)), f"{fields.where}.vocab"
     return WordPiece(
-        read_vocab(fields.get("vocab", dict), f"{fields.where}.vocab"),
+        (Vocabulary.from_json(vocab) if isinstance(vocab, bytes) else None) or Vocabulary(read_vocab(vocab, where)),
         fields.string("unk_token", "[UNK]"),
         fields.string("continuing_subword_prefix", "##"),
         fields.size("max_input_chars_per_word", 100),
