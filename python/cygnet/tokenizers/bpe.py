@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from cygnet._core._bpe import MAX_ID, Bpe, ByteLevelLane, Merges, SpaceSignLane
 from cygnet._core._lane import Lane
 from cygnet.errors import TokenizerError
-from cygnet.tokenizers.byte_alphabet import BYTE_TO_CHAR, CHAR_TO_BYTE, to_bytes
+from cygnet.tokenizers.byte_alphabet import BYTE_TO_CHAR, BYTE_TOKENS, CHAR_TO_BYTE, to_bytes
 from cygnet.tokenizers.components import Normalizer, Piece, PreTokenizer
 from cygnet.tokenizers.json_fields import Fields, read_vocab
 from cygnet.tokenizers.pretokenizers import ByteLevel
@@ -13,6 +15,7 @@ from cygnet.tokenizers.space_sign import space_sign_rule
 from cygnet.tokenizers.split_rules import compiled_rule, flatten, without_nfc
 
 
+@cache
 def alphabet_table() -> bytes:
     """For each code point below 512 the byte it spells in the byte-level alphabet, and whether it spells one."""
     table = bytearray(1024)
@@ -85,8 +88,7 @@ class BPE:
     def core(self, byte_level: bool = False) -> Bpe:
         """The compiled tables; how words are given to them is fixed by the first call."""
         if self._core is None:
-            spell = BYTE_TO_CHAR.__getitem__ if byte_level else "<0x{:02X}>".format
-            byte_ids = [self.vocab.get(spell(b), -1) for b in range(256)]
+            byte_ids = [self.vocab.get(spelling, -1) for spelling in (BYTE_TO_CHAR if byte_level else BYTE_TOKENS)]
             self._core = Bpe(
                 self.vocab,
                 self.merges,
@@ -112,7 +114,7 @@ class BPE:
         """Whether a byte whose character in the byte-level alphabet is unknown has that character's own bytes to fall back on."""
         if not self.options["byte_fallback"] or all(char in self.vocab for char in BYTE_TO_CHAR):
             return False
-        return any(f"<0x{byte:02X}>" in self.vocab for byte in range(256))
+        return any(token in self.vocab for token in BYTE_TOKENS)
 
     def tokenize(self, text: str) -> list[Piece]:
         core = self.core()

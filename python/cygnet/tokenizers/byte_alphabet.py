@@ -15,6 +15,9 @@ for _n, _b in enumerate(_OTHERS):
 CHAR_TO_BYTE: dict[str, int] = {c: b for b, c in enumerate(BYTE_TO_CHAR)}
 SPACE_CHAR = BYTE_TO_CHAR[0x20]
 
+# How vocabularies that fall back on bytes spell them.
+BYTE_TOKENS: list[str] = [f"<0x{_b:02X}>" for _b in range(256)]
+
 
 def to_bytes(token: str) -> bytes | None:
     """The bytes a byte-level token spells, or None where a character is outside the alphabet."""

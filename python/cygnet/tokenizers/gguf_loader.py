@@ -11,6 +11,7 @@ import numpy as np
 from cygnet.errors import FormatError, TokenizerError
 from cygnet.tokenizers.added_tokens import AddedToken
 from cygnet.tokenizers.bert_words import BertWords
+from cygnet.tokenizers.byte_alphabet import BYTE_TOKENS
 from cygnet.tokenizers.expressions import Expression
 from cygnet.tokenizers.gguf_split import WHOLE_LINES, known_names, split_of
 from cygnet.tokenizers.gguf_stages import GgufBPE, GgufDecoder, LineBPE, Words
@@ -138,7 +139,7 @@ def add_space_prefix(vocab: GgufVocab, default: bool) -> bool:
 
 def byte_ids(vocab: GgufVocab) -> list[int | None]:
     """Ids of the tokens <0x00> to <0xFF>, or of the ASCII characters themselves."""
-    return [vocab.ids.get(f"<0x{byte:02X}>", vocab.ids.get(chr(byte)) if byte < 128 else None) for byte in range(256)]
+    return [vocab.ids.get(token, vocab.ids.get(chr(byte)) if byte < 128 else None) for byte, token in enumerate(BYTE_TOKENS)]
 
 
 # Each kind imports what only it needs: together it takes as long as reading a vocabulary.

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from cygnet._core._vocabulary import Vocabulary, read_ids
 from cygnet.errors import TokenizerError
 from cygnet.tokenizers.expressions import Expression
 from cygnet.tokenizers.patterns import compile_pattern
@@ -36,6 +37,8 @@ class Fields:
     def get(self, name: str, kind: type | tuple[type, ...], default: Any = MISSING) -> Any:
         """The field's value, of the given type; default where it is absent or null."""
         found = self.value.get(name)
+        if type(found) is kind:
+            return found
         if found is None:
             if default is MISSING:
                 raise TokenizerError(f"{self.where}.{name} is missing")
@@ -103,8 +106,16 @@ def parsed(value: Any, where: str) -> Any:
         raise TokenizerError(f"{where} is no valid JSON: {error}") from None
 
 
+def read_vocabulary(value: dict | bytes, where: str) -> Vocabulary:
+    """A vocabulary object, or its JSON text, with the checks of read_vocab; of a text that passes them no object is made."""
+    return (Vocabulary.from_json(value) if isinstance(value, bytes) else None) or Vocabulary(read_vocab(value, where))
+
+
 def read_vocab(value: Any, where: str) -> dict[str, int]:
     """A vocabulary object, or its JSON text: tokens to ids in range, no id given twice."""
+    quickly = read_ids(value) if isinstance(value, bytes) else None
+    if quickly is not None:
+        return quickly
     vocab = Fields(parsed(value, where), where).value
     ids = vocab.values()
     if not set(map(type, ids)) <= {int}:

@@ -40,9 +40,9 @@ def tokenizer_from_text(text: str | bytes, where: str = "tokenizer.json") -> Tok
         document = json.loads(rest)
     except (ValueError, RecursionError) as error:
         raise TokenizerError(f"{where} is no valid JSON: {error}") from None
-    for name, part in parts.items():
-        if document["model"][name] is True:
-            document["model"][name] = part
+    model = document.get("model") if parts else None
+    if isinstance(model, dict):
+        model.update((name, part) for name, part in parts.items() if model.get(name) is True)
     return tokenizer_from_document(document, where)
 
 

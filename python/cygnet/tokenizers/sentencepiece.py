@@ -17,6 +17,7 @@ from cygnet._core._unigram_words import UnigramWordsLane
 from cygnet.errors import TokenizerError
 from cygnet.tokenizers import sentencepiece_proto as proto
 from cygnet.tokenizers.aligned import AlignedText
+from cygnet.tokenizers.byte_alphabet import BYTE_TOKENS
 from cygnet.tokenizers.components import Normalizer, Piece, PreTokenizer
 from cygnet.tokenizers.decoders import BYTE_TOKEN, DecoderBase, Stage
 
@@ -97,7 +98,7 @@ def segmenter(model: proto.ModelProto, where: str) -> Segmenter:
     byte_ids = None
     if model.trainer["byte_fallback"]:
         by_name = {model.pieces[i]: i for i in model.of_type(proto.BYTE)}
-        byte_ids = [by_name[f"<0x{byte:02X}>"] for byte in range(256)]
+        byte_ids = [by_name[token] for token in BYTE_TOKENS]
     kind = model.trainer["model_type"]
     names = model.pieces
     matched = model.of_type(proto.NORMAL, proto.USER_DEFINED, proto.UNUSED)
@@ -146,7 +147,7 @@ def check(model: proto.ModelProto, where: str) -> None:
     byte_pieces = {model.pieces[i] for i in model.of_type(proto.BYTE)}
     if byte_pieces and not model.trainer["byte_fallback"]:
         raise TokenizerError(f"{where} has pieces of type BYTE, but trainer_spec.byte_fallback is off")
-    if model.trainer["byte_fallback"] and byte_pieces != {f"<0x{byte:02X}>" for byte in range(256)}:
+    if model.trainer["byte_fallback"] and byte_pieces != set(BYTE_TOKENS):
         raise TokenizerError(f"{where}: trainer_spec.byte_fallback needs the 256 BYTE pieces <0x00> to <0xFF>; it has {len(byte_pieces)} pieces")
 
 

@@ -11,6 +11,7 @@ from cygnet._core._unigram_lane import UnigramLane
 from cygnet._core._vocabulary import Pieces, read_pieces
 from cygnet.errors import TokenizerError
 from cygnet.tokenizers import normalizers
+from cygnet.tokenizers.byte_alphabet import BYTE_TOKENS
 from cygnet.tokenizers.components import Normalizer, Piece, PreTokenizer
 from cygnet.tokenizers.json_fields import Fields, parsed
 from cygnet.tokenizers.pretokenizers import Metaspace, Sequence, Split, whitespace_split
@@ -42,7 +43,7 @@ class Unigram:
         self.vocab_size = len(self.vocabulary)
         self.unk_id = unk_id
         scores = self.vocabulary.scores
-        byte_ids = [self.token_to_id(f"<0x{byte:02X}>") for byte in range(256)] if byte_fallback else None
+        byte_ids = [self.token_to_id(token) for token in BYTE_TOKENS] if byte_fallback else None
         floor = min(scores, default=0.0) - UNKNOWN_PENALTY
         self.segmenter = UnigramSegmenter(self.vocabulary.trie, scores, floor, unk_id, byte_ids)
 
@@ -115,7 +116,7 @@ def listed_pieces(value: list | bytes, where: str) -> Pieces:
     """Pieces of a vocabulary row by row, so that an error can name the one at fault."""
     rows = parsed(value, where)
     if not isinstance(rows, list):
-        raise TokenizerError(f"{where} must be list, not {type(rows).__name__}")
+        raise TokenizerError(f"{where} must be a list, not {type(rows).__name__}")
     vocab, wrong = read_pieces(rows)
     if wrong >= 0:
         raise TokenizerError(f"{where}[{wrong}] must be a piece and its score, a finite number, not {rows[wrong]!r:.80}")

@@ -8,7 +8,7 @@ from cygnet._core._wordpiece import BertLane, BertWordsLane, WordPieces
 from cygnet.errors import TokenizerError
 from cygnet.tokenizers.bert_words import BertWords
 from cygnet.tokenizers.components import Normalizer, Piece, PreTokenizer
-from cygnet.tokenizers.json_fields import Fields, read_vocab
+from cygnet.tokenizers.json_fields import Fields, read_vocabulary
 from cygnet.tokenizers.normalizers import BertNormalizer
 from cygnet.tokenizers.pretokenizers import BertPreTokenizer
 
@@ -85,9 +85,8 @@ class WordPiece:
 
 def from_fields(fields: Fields) -> WordPiece:
     """WordPiece from its object in tokenizer.json."""
-    vocab, where = fields.get("vocab", (dict, bytes)), f"{fields.where}.vocab"
     return WordPiece(
-        (Vocabulary.from_json(vocab) if isinstance(vocab, bytes) else None) or Vocabulary(read_vocab(vocab, where)),
+        read_vocabulary(fields.get("vocab", (dict, bytes)), f"{fields.where}.vocab"),
         fields.string("unk_token", "[UNK]"),
         fields.string("continuing_subword_prefix", "##"),
         fields.size("max_input_chars_per_word", 100),
