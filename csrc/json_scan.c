@@ -203,7 +203,9 @@ int cyg_json_read_score(cyg_json *c, double *out)
         if (!power) return 0;
     }
     if (!read_exponent(c, &power)) return 0;
-    double value = power < 0 ? (double)digits / pow(10.0, -power) : (double)digits * pow(10.0, power);
+    double value = (double)digits;
+    for (; power < -308; power += 308) value /= 1e308;
+    value = power < 0 ? value / pow(10.0, -power) : value * pow(10.0, power);
     *out = negative ? -value : value;
     return isfinite(value);
 }

@@ -139,6 +139,6 @@ def test_scores_are_read_as_the_library_reads_them():
         -1230.0,
         15 * 10.0**21,
         0.0,
-        0.0,
+        5e-324,
         -12345678901234568.0,
     ]
