@@ -8,13 +8,13 @@ the same bits whether its prefix came in the same pass, in pieces, or long ago, 
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 
-from cygnet._core._kernels cimport CYG_GROUP, CYG_KEY_BLOCK, CYG_KEY_CHUNK, CYG_KV_F32, cyg_attention, cyg_product
+from cygnet._core._kernels cimport CYG_ATTENTION_ROWS, CYG_GROUP, CYG_KEY_BLOCK, CYG_KEY_CHUNK, CYG_KV_F32, cyg_attention, cyg_product
 from cygnet._core._linear cimport Linear, Rows, basis_of
 from cygnet._core._pass cimport (FEW_ROWS, STAGE_ATTENTION, STAGE_QKV, Bias, Norm, Pass, Rope, View, normalize, prepare, product, stage_begin,
                                  stage_end)
 from cygnet._core._threads cimport team_claim, team_finish, team_last
 
-cdef int64_t QUERY_TILE = 16  # query tokens of a share
+cdef int64_t QUERY_TILE = 16  # query tokens of a share, at least
 
 
 cdef void attention_in(Pass *p, int thread, const Attention *a, const Rows *rows) noexcept nogil:
@@ -45,18 +45,20 @@ cdef void attention_mix(Pass *p, int thread, const Attention *a) noexcept nogil:
 
 cdef void _tiles_stage(Pass *p, int thread, const Attention *a) noexcept nogil:
     """Shares of (sequence, query tile, key head), each with all of its keys."""
-    cdef int64_t share, shares, total = 0, head, first = 0, i
+    cdef int64_t share, shares, total = 0, head, first = 0, i, tile = QUERY_TILE
     cdef const View *view
+    if a.disentangled == NULL:  # whose scratch holds no more
+        tile = max(tile, CYG_ATTENTION_ROWS * a.kv_heads // a.heads)
     for i in range(p.view_count):
-        total += (p.views[i].count + QUERY_TILE - 1) // QUERY_TILE * a.kv_heads
+        total += (p.views[i].count + tile - 1) // tile * a.kv_heads
     share = team_claim(p.members, thread, 1, total)
     for i in range(p.view_count):
         view = &p.views[i]
-        shares = (view.count + QUERY_TILE - 1) // QUERY_TILE * a.kv_heads
+        shares = (view.count + tile - 1) // tile * a.kv_heads
         while share < first + shares:
             # Late tiles of a causal sequence see the most keys: they come first.
             head = (share - first) % a.kv_heads
-            _attend(p, thread, a, view, head, (shares // a.kv_heads - 1 - (share - first) // a.kv_heads) * QUERY_TILE, QUERY_TILE)
+            _attend(p, thread, a, view, head, (shares // a.kv_heads - 1 - (share - first) // a.kv_heads) * tile, tile)
             share = team_claim(p.members, thread, 1, total)
         first += shares
     team_finish(p.members, thread, total)

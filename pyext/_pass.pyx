@@ -114,7 +114,7 @@ cdef inline void _activate(Pass *p, cyg_activation activation, bint gated, const
 cdef Rows prepare_gated(Pass *p, int thread, int activation, bint gated, float *wide, int64_t ld, int64_t m, int64_t width, cyg_basis basis) noexcept nogil:
     """f(wide), or f(gate) * up of rows that hold gate and up side by side, and its codes; in place unless rows are few."""
     cdef Rows rows
-    cdef int64_t row, count, run, began = stage_begin(p, thread)
+    cdef int64_t row, run, began = stage_begin(p, thread)
     cdef cyg_activation f = <cyg_activation>activation
     if m <= FEW_ROWS:
         rows = _private_rows(p, thread, width)
@@ -131,10 +131,10 @@ cdef Rows prepare_gated(Pass *p, int thread, int activation, bint gated, float *
         row = team_claim(p.members, thread, run, m)
         if row >= m:
             break
-        count = min(run, m - row)
-        _activate(p, f, gated, wide + row * ld, ld, count, width, wide + row * ld, ld)
-        if basis != CYG_VALUES:
-            _quantize(p, basis, &rows, row, count, width)
+        for row in range(row, min(row + run, m)):
+            _activate(p, f, gated, wide + row * ld, ld, 1, width, wide + row * ld, ld)
+            if basis != CYG_VALUES:
+                _quantize(p, basis, &rows, row, 1, width)  # while the row is in the first-level cache
     team_finish(p.members, thread, m)
     stage_end(p, thread, STAGE_ACTIVATION, began)
     return rows

@@ -96,23 +96,39 @@ static void pack_codes(enum cyg_weight_kind kind, const uint8_t *codes, const fl
     memset((char *)panel + bytes, 0, panel_bytes(kind, k) - bytes);
 }
 
+/* The codes of one row of a group, as they were packed. */
+CYG_INLINE void gather_codes(enum cyg_weight_kind kind, const uint8_t *group, int64_t r, uint8_t codes[CYG_GROUP]) {
+    uint32_t words[CYG_GROUP / 4];
+    if (is_i8(kind))
+        for (int64_t step = 0; step < CYG_GROUP / 4; step++) {
+            memcpy(words + step, group + (step * NR + r) * 4, 4);
+            words[step] ^= DOT_FLIP * 0x01010101u;
+        }
+    else
+        for (int64_t pair = 0; pair < CYG_GROUP / 8; pair++) {
+            uint32_t word;
+            memcpy(&word, group + (pair * NR + r) * 4, 4);
+            words[2 * pair] = word & 0x0f0f0f0fu;
+            words[2 * pair + 1] = word >> 4 & 0x0f0f0f0fu;
+        }
+    memcpy(codes, words, CYG_GROUP);
+}
+
 /* A row in float32: scale * q, scale * (q - 8), or scale * q + minimum, each operation rounded. */
 CYG_INLINE void unpack_codes(enum cyg_weight_kind kind, const char *panel, int64_t k, int64_t r, float *out) {
     for (int64_t first = 0; first < k; first += CYG_GROUP, panel += group_bytes(kind)) {
         const uint16_t *scales = (const uint16_t *)panel;
-        const uint8_t *codes = (const uint8_t *)panel + group_scale_bytes(kind) + 4 * r;
         const float scale = f16_widen(scales[r]), minimum = kind == CYG_I4M ? f16_widen(scales[NR + r]) : 0;
         const int64_t count = k - first < CYG_GROUP ? k - first : CYG_GROUP;
-        for (int64_t i = 0; i < count; i++) {
-            const int64_t step = i / 4;
-            if (is_i8(kind)) {
-                out[first + i] = scale * (float)(int8_t)(codes[step * NR * 4 + i % 4] ^ DOT_FLIP);
-            } else {
-                const int code = codes[step / 2 * NR * 4 + i % 4] >> step % 2 * 4 & 15;
-                out[first + i] = kind == CYG_I4 ? scale * (float)(code - 8) : scale * (float)code + minimum;
-            }
+        uint8_t codes[CYG_GROUP];
+        float values[CYG_GROUP];
+        gather_codes(kind, (const uint8_t *)panel + group_scale_bytes(kind), r, codes);
+        for (int64_t i = 0; i < CYG_GROUP; i++) {
+            const int code = is_i8(kind) ? (int8_t)codes[i] : kind == CYG_I4 ? codes[i] - 8 : codes[i];
+            values[i] = kind == CYG_I4M ? scale * (float)code + minimum : scale * (float)code;
         }
-        if (in_hadamard_basis(kind, count)) hadamard_normal(out + first);
+        if (in_hadamard_basis(kind, count)) hadamard_normal(values);
+        memcpy(out + first, values, (size_t)count * sizeof *out);
     }
 }
 
