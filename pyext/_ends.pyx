@@ -1,6 +1,6 @@
 """Both ends of a pass: embeddings before the first layer; hidden states, or the head's outputs of chosen rows, behind the last."""
 
-from libc.stdint cimport int64_t
+from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 
 from cygnet._core._kernels cimport cyg_activation
@@ -8,6 +8,27 @@ from cygnet._core._linear cimport Rows, basis_of
 from cygnet._core._pass cimport STAGE_EMBED, STAGE_HEAD, Pass, normalize, prepare, product, stage_begin, stage_end
 from cygnet._core._stack cimport HeadStep, StackLayout
 from cygnet._core._threads cimport team_claim, team_finish
+
+from operator import index
+
+from cygnet.errors import OptionError
+
+
+def gather_ids(list batch, int64_t token_count, int32_t[::1] out):
+    """All token ids of a batch one after the other in `out`, which has room for just them, checked to be integers from 0 to token_count - 1."""
+    cdef int64_t token, at = 0
+    for ids in batch:
+        for item in ids:
+            try:
+                token = index(item)
+            except TypeError:
+                raise OptionError("token ids must be integers") from None
+            except OverflowError:
+                token = -1
+            if not 0 <= token < token_count:
+                raise OptionError(f"token id {item} lies outside the vocabulary of {token_count}")
+            out[at] = <int32_t>token
+            at += 1
 
 
 cdef inline void _add(int64_t n, const float *x, float *y) noexcept nogil:

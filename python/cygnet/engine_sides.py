@@ -7,6 +7,7 @@ import os
 import numpy as np
 
 from cygnet._core._cache import BLOCK_TOKENS
+from cygnet._core._ends import gather_ids
 from cygnet._core._stack import Stack
 from cygnet.architectures.spec import Pool, PositionTable
 from cygnet.errors import OptionError
@@ -28,16 +29,7 @@ class Side:
     def ids(self, batch, counts):
         """All tokens in one int32 array, checked."""
         flat = np.empty(sum(counts), np.int32)
-        end = 0
-        for ids, count in zip(batch, counts, strict=True):
-            try:
-                flat[end : end + count] = ids
-            except (TypeError, ValueError, OverflowError):
-                raise OptionError("token ids must be integers") from None
-            end += count
-        if len(flat) and not (0 <= flat.min() and flat.max() < self.stack.token_count):
-            wrong = next(int(i) for i in flat if not 0 <= i < self.stack.token_count)
-            raise OptionError(f"token id {wrong} lies outside the vocabulary of {self.stack.token_count}")
+        gather_ids(batch, self.stack.token_count, flat)
         return flat
 
     def table_rows(self, flat, counts, starts):

@@ -29,11 +29,14 @@ class PositionTables:
         self._tables = tables
         self._ropes, self._biases = [], []
         self._length = 0
+        self._scaled = []  # those of the rotary settings that depend on a sequence's length
         self._variants = {}  # length of a sequence -> variant, for lengths that have tables of their own
 
     def rope(self, rotary):
         """The number of a Rotary's table."""
-        return self._number(self._ropes, rotary, ROPES, "rotary settings")
+        number = self._number(self._ropes, rotary, ROPES, "rotary settings")
+        self._scaled = [r for r in self._ropes if r.scaling is not None and r.scaling.kind in ("dynamic", "longrope")]
+        return number
 
     def bias(self, positions, weight, scale):
         """The number of the score bias of an Alibi, or of a Relative whose table (buckets, heads) is `weight`."""
@@ -61,6 +64,8 @@ class PositionTables:
         longest = max(totals, default=0)
         if longest > self._length:
             self._grow(max(longest, 2 * self._length, 128))
+        if not self._scaled:
+            return None
         keys = [self._variant_key(total) for total in totals]
         if not any(keys):
             return None
@@ -77,10 +82,8 @@ class PositionTables:
 
     def _variant_key(self, total):
         """0 for the common tables, else what the tables of a sequence of that length depend on."""
-        for rotary in self._ropes:
+        for rotary in self._scaled:
             scaling = rotary.scaling
-            if scaling is None or scaling.kind not in ("dynamic", "longrope"):
-                continue
             if total > (scaling.original_max_positions or rotary.max_positions):
                 return total if scaling.kind == "dynamic" else self._length
         return 0
