@@ -34,6 +34,7 @@ class Part:
     further : bool
         A window after the first that truncation keeps.
     overflowing : sequence of Part
+        The further windows, which may be made when they are looked at.
     """
 
     ids: IdArray | list[int]
@@ -52,7 +53,36 @@ class Part:
 
 
 def listed(ids: IdArray | list[int] | tuple[int, ...]) -> list[int]:
-    return ids.tolist() if isinstance(ids, IdArray) else list(ids)
+    return ids if isinstance(ids, list) else ids.tolist() if isinstance(ids, IdArray) else list(ids)
+
+
+def no_windows() -> list[Encoding]:
+    return []
+
+
+class Windows(Sequence[Part]):
+    """Further windows of a part, each cut when it is looked at.
+
+    Parameters
+    ----------
+    whole : Part
+    spans : sequence of (int, int)
+    """
+
+    def __init__(self, whole: Part, spans: Sequence[tuple[int, int]]):
+        self._whole = whole
+        self._spans = spans
+
+    def __len__(self) -> int:
+        return len(self._spans)
+
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return Windows(self._whole, self._spans[index])
+        self._whole.ids = listed(self._whole.ids)
+        window = self._whole.cut(*self._spans[index])
+        window.further = True
+        return window
 
 
 class Stretch(NamedTuple):
@@ -79,11 +109,9 @@ class Encoding:
     sequence_ids : list of (int or None)
         0 for tokens of the text, 1 for tokens of its pair, None for special tokens and padding.
     type_ids, attention_mask, special_tokens_mask : list of int
-    overflowing : list of Encoding
-        The windows that truncation cut off, where asked for.
     """
 
-    __slots__ = ("_chunks", "_detail", "_ids", "_layout", "_name", "_offsets", "_spellings", "_varied", "_waits", "_words", "overflowing")
+    __slots__ = ("_chunks", "_detail", "_ids", "_layout", "_name", "_offsets", "_spellings", "_varied", "_waits", "_windows", "_words")
 
     def __init__(
         self,
@@ -96,7 +124,7 @@ class Encoding:
         self._chunks = chunks
         self._layout = layout  # a stretch for each chunk
         self._ids: list[int] | None = None
-        self.overflowing: list[Encoding] = []
+        self._windows: Callable[[], list[Encoding]] = no_windows
         self._offsets = offsets
         self._words = words
         self._spellings = spellings
@@ -131,15 +159,38 @@ class Encoding:
         """Tells the encoding, and its overflowing ones, how to spell ids, which ids texts spell differently, and how to find the rest."""
         self._name = name
         self._varied = varied
-        self._detail = whole = cache(detail) if detail and self.overflowing else detail
-        for i, window in enumerate(self.overflowing):
-            window.attach(name, varied, whole and (lambda i=i: whole().overflowing[i]))
+        if self._windows is no_windows:
+            self._detail = detail
+            return
+        self._detail = whole = detail and cache(detail)
+
+        def attached(windows: list[Encoding]) -> list[Encoding]:
+            for i, window in enumerate(windows):
+                window.attach(name, varied, whole and (lambda i=i: whole().overflowing[i]))
+            return windows
+
+        self.change_windows(attached)
+
+    @property
+    def overflowing(self) -> list[Encoding]:
+        """The windows that truncation cut off, where asked for; they are put together when they are looked at."""
+        return self._windows()
+
+    def set_windows(self, make: Callable[[], list[Encoding]]) -> None:
+        """Says how the overflowing windows are made."""
+        self._windows = cache(make)
+
+    def change_windows(self, change: Callable[[list[Encoding]], list[Encoding]]) -> None:
+        """Has the overflowing windows changed when they are made."""
+        make = self._windows
+        if make is not no_windows:
+            self.set_windows(lambda: change(make()))
 
     def padded(self, missing: int, rule: Padding) -> Encoding:
         """This encoding with `missing` pad tokens on the side that the rule names."""
         pad, ids = [Stretch(PAD, rule.pad_type_id, tokens=(rule.pad_token,) * missing)], [(rule.pad_id,) * missing]
         out = Encoding(ids + self._chunks, pad + self._layout) if rule.left else Encoding(self._chunks + ids, self._layout + pad)
-        out.overflowing = self.overflowing
+        out._windows = self._windows
         out._name, out._varied = self._name, self._varied
         out._detail = lambda: self._padded_detail(missing, rule.left)
         return out
@@ -154,8 +205,9 @@ class Encoding:
     def ids(self) -> list[int]:
         """Token ids, special tokens included."""
         if self._ids is None:
-            out = listed(self._chunks[0]) if self._chunks else []
-            for chunk in self._chunks[1:]:
+            first, *others = self._chunks or ([],)
+            out = first.tolist() if isinstance(first, IdArray) else list(first)
+            for chunk in others:
                 out += listed(chunk)
             self._ids = out
         return self._ids

@@ -64,13 +64,13 @@ Template = list[Special | Sequence]
 BLANK = SPACE_CHAR + "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 
 
-def combinations(parts: list[Part]) -> list[list[Part]]:
-    """The kept windows, then every other combination of them with the overflowing ones."""
+def further_combinations(parts: list[Part]) -> list[list[Part]]:
+    """Every combination of the kept windows with the overflowing ones, but for that of the kept ones alone."""
     if len(parts) == 1:
-        return [[part] for part in (parts[0], *parts[0].overflowing)]
+        return [[part] for part in parts[0].overflowing]
     first, second = parts
     pairs = [[a, b] for a in first.overflowing for b in (second, *second.overflowing)]
-    return [[first, second], *pairs, *([first, b] for b in second.overflowing)]
+    return [*pairs, *([first, b] for b in second.overflowing)]
 
 
 def fill(template: Template, parts: list[Part], sequences: list[int | None] | None) -> Encoding:
@@ -162,11 +162,14 @@ class Templated:
 
     def process(self, parts: list[Part], add_special_tokens: bool) -> Encoding:
         template, sequences = self.arrangement(len(parts) == 2, add_special_tokens)
-        if len(parts) == 1 and parts[0].offsets is None and not parts[0].overflowing:
-            return fill(template, parts, sequences)
-        main, *others = (fill(template, self.adjusted(group, add_special_tokens), sequences) for group in combinations(parts))
-        main.overflowing = others
-        return main
+
+        def filled(group: list[Part]) -> Encoding:
+            return fill(template, self.adjusted(group, add_special_tokens), sequences)
+
+        encoding = filled(parts)
+        if any(part.overflowing for part in parts):
+            encoding.set_windows(lambda: [filled(group) for group in further_combinations(parts)])
+        return encoding
 
     def arrangement(self, pair: bool, add_special_tokens: bool) -> tuple[Template, list[int | None] | None]:
         """The items of an encoding, and the sequence that each counts to where that is not a text's own."""

@@ -7,7 +7,7 @@ from numbers import Integral
 
 from cygnet.errors import OptionError
 from cygnet.records import record
-from cygnet.tokenizers.encoding import Encoding, Part
+from cygnet.tokenizers.encoding import Encoding, Part, Windows
 
 STRATEGIES = ("longest_first", "only_first", "only_second")
 
@@ -102,7 +102,7 @@ def _cut(part: Part, length: int, rule: Truncation) -> Part:
     last = next(i for i, (start, end) in enumerate(windows) if (start == 0 if rule.left else end == total))
     kept = part.cut(*windows[0])
     if rule.keep_overflow:
-        kept.overflowing = [replace(part.cut(*w), further=True) for w in windows[1 : last + 1]]
+        kept.overflowing = Windows(part, windows[1 : last + 1])
     return kept
 
 
@@ -133,7 +133,7 @@ class Padding:
         target = self.length if self.length is not None else (len(encoding) if longest is None else longest)
         if self.multiple and target % self.multiple:
             target += self.multiple - target % self.multiple
-        encoding.overflowing = [self.apply(window, longest) for window in encoding.overflowing]
+        encoding.change_windows(lambda windows: [self.apply(window, longest) for window in windows])
         missing = target - len(encoding)
         return encoding.padded(missing, self) if missing > 0 else encoding
 
