@@ -14,6 +14,21 @@ cdef extern from "utf8.h" nogil:
     size_t cyg_utf8_write(uint8_t *at, uint32_t code)
 
 
+cdef inline uint32_t unit_at(const unsigned char *units, size_t node) noexcept nogil:
+    cdef uint32_t value
+    memcpy(&value, units + 4 * node, 4)
+    return value
+
+
+cdef inline size_t children_of(size_t node, uint32_t unit) noexcept nogil:
+    """Where the children of a node lie, to be found by adding (exclusive or) their byte."""
+    return node ^ (unit >> 10) << ((unit & (1 << 9)) >> 6)
+
+
+cdef inline bint is_child(uint32_t unit, uint32_t byte) noexcept nogil:
+    return unit & (<uint32_t> 1 << 31 | 0xFF) == byte
+
+
 cdef class Charsmap:
     """A character map.
 
@@ -70,33 +85,26 @@ cdef class Charsmap:
             return self._single[code] if self._single != NULL else -1
         return self.find(key, size, False, &length)
 
-    cdef uint32_t unit(self, size_t node) noexcept nogil:
-        cdef uint32_t value
-        memcpy(&value, self._units + 4 * node, 4)
-        return value
-
     cdef Py_ssize_t find(self, const char *key, Py_ssize_t size, bint longest, Py_ssize_t *length) noexcept nogil:
         """Place of the replacement for the shortest or longest rule that begins the key, -1 for none; its length in the key."""
-        cdef size_t node, label, count = <size_t> self._unit_count
+        cdef size_t node, count = <size_t> self._unit_count
         cdef uint32_t unit, value
         cdef Py_ssize_t i, found = -1
         if count == 0:
             return -1
-        unit = self.unit(0)
-        node = (unit >> 10) << ((unit & (1 << 9)) >> 6)
+        node = children_of(0, unit_at(self._units, 0))
         for i in range(size):
-            label = <unsigned char>key[i]
-            if label == 0:
+            if key[i] == 0:
                 break
-            node ^= label
+            node ^= <unsigned char> key[i]
             if node >= count:
                 break
-            unit = self.unit(node)
-            if (unit & (<uint32_t> 1 << 31 | 0xFF)) != label:
+            unit = unit_at(self._units, node)
+            if not is_child(unit, <unsigned char> key[i]):
                 break
-            node ^= (unit >> 10) << ((unit & (1 << 9)) >> 6)
+            node = children_of(node, unit)
             if unit >> 8 & 1 and node < count:
-                value = self.unit(node) & 0x7FFFFFFF
+                value = unit_at(self._units, node) & 0x7FFFFFFF
                 if <Py_ssize_t> value < self._text_size:
                     found = value
                     length[0] = i + 1
@@ -104,15 +112,22 @@ cdef class Charsmap:
                         break
         return found
 
-    cdef bint begins(self, unsigned char byte) noexcept nogil:
-        """Whether a rule may begin with the byte."""
+    cdef bint begins(self, const uint8_t *key, size_t size) noexcept nogil:
+        """Whether a rule may begin with these bytes."""
+        cdef size_t node, i, count = <size_t> self._unit_count
         cdef uint32_t unit
-        cdef size_t node
-        if self._unit_count == 0 or byte == 0:
+        if count == 0:
             return False
-        unit = self.unit(0)
-        node = ((unit >> 10) << ((unit & (1 << 9)) >> 6)) ^ byte
-        return node < <size_t> self._unit_count and (self.unit(node) & (<uint32_t> 1 << 31 | 0xFF)) == byte
+        node = children_of(0, unit_at(self._units, 0))
+        for i in range(size):
+            node ^= key[i]
+            if key[i] == 0 or node >= count:
+                return False
+            unit = unit_at(self._units, node)
+            if not is_child(unit, key[i]):
+                return False
+            node = children_of(node, unit)
+        return True
 
     cdef Py_ssize_t text_length(self, Py_ssize_t place) noexcept nogil:
         cdef Py_ssize_t end = place

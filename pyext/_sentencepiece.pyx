@@ -36,15 +36,32 @@ cdef class Rewriter:
         self, Charsmap charsmap, kept, bint dummy_prefix, bint remove_extra_whitespaces, bint escape_whitespaces, bint suffix, bint word_by_word=False
     ):
         cdef uint8_t c
+        cdef bytes sign = SPACE_SIGN if escape_whitespaces else b" "
         self.charsmap = charsmap
         kept = list(kept)
         self.kept = Trie(kept, range(len(kept)))
         self.dummy, self.squeeze, self.escape, self.suffix = dummy_prefix, remove_extra_whitespaces, escape_whitespaces, suffix
         self.word_by_word = word_by_word
-        # A plain character begins no user-defined piece and no rule, not even a longer one.
-        self.bare_space = cyg_trie_step(self.kept.trie.units, 0, 32) < 0 and not charsmap.begins(32)
+        self.sign = sign
+        self.space, self.space_size = <const uint8_t *> <const char *> self.sign, len(sign)
         for c in range(128):
-            self.plain[c] = c != 32 and cyg_trie_step(self.kept.trie.units, 0, c) < 0 and not charsmap.begins(c)
+            self.reach[c] = self.reach_of(c)
+        self.space_reach, self.reach[32] = self.reach[32], ANY_WAY
+
+    cdef Reach reach_of(self, uint8_t c):
+        """How far an ASCII character has to be looked at together with what follows."""
+        cdef uint8_t key[2]
+        cdef int other
+        key[0] = c
+        if cyg_trie_step(self.kept.trie.units, 0, c) >= 0 or self.charsmap.shortest(chr(c)) is not None:
+            return ANY_WAY
+        if not self.charsmap.begins(key, 1):
+            return ALONE
+        for other in range(128):
+            key[1] = other
+            if self.charsmap.begins(key, 2):
+                return ANY_WAY
+        return BESIDE_ASCII
 
     cdef size_t prefix(self, const uint8_t *text, size_t size, const uint8_t **new, size_t *new_size) noexcept nogil:
         """What the beginning of the text becomes; the length of that beginning."""
@@ -76,7 +93,7 @@ cdef class Rewriter:
         for i in range(size):
             if data[i] != 32 or not self.escape:
                 continue
-            if cyg_text_put(out, data + done, i - done, start, end) or cyg_text_put(out, <const uint8_t *> SPACE_SIGN, 3, start, end):
+            if cyg_text_put(out, data + done, i - done, start, end) or cyg_text_put(out, self.space, self.space_size, start, end):
                 return -1
             done = i + 1
         return cyg_text_put(out, data + done, size - done, start, end)
@@ -100,16 +117,18 @@ cdef class Rewriter:
             return -1
         while at < size:
             end = at
-            while end < size and text[end] < 128 and self.plain[text[end]]:
+            while end < size and self.reach[text[end]] != ANY_WAY:
                 end += 1
+            if end > at and end < size and text[end] >= 128 and self.reach[text[end - 1]] == BESIDE_ASCII:
+                end -= 1
             if end > at:
                 if cyg_text_copy(out, text + at, end - at, at):
                     return -1
                 after_space = False
                 at = end
                 continue
-            if text[at] == 32 and self.bare_space:
-                if not after_space and self.put(out, text + at, 1, at, at + 1):
+            if text[at] == 32 and (self.space_reach == ALONE or (self.space_reach == BESIDE_ASCII and (at + 1 == size or text[at + 1] < 128))):
+                if not after_space and cyg_text_put(out, self.space, self.space_size, at, at + 1):
                     return -1
                 after_space = self.squeeze
                 at += 1
