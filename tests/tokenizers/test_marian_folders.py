@@ -81,8 +81,17 @@ def test_marians_own_packages_are_told_by_their_list_of_ids(tmp_path):
     for name in ("config.json", "tokenizer_config.json"):
         (folder / name).unlink()
     assert Tokenizer.from_file(folder).encode(">>deu<< ab").ids == [1, VOCAB["▁ab"], 0]
-    (folder / "vocab.json").rename(folder / "opus.spm32k-vocab.yml")
-    with pytest.raises(TokenizerError, match="vocab.json is missing"):
+    (folder / "vocab.json").unlink()
+    lines = [f'"{token}": {i}\n' for token, i in VOCAB.items() if token != "<pad>"]
+    (folder / "opus.spm32k-vocab.yml").write_text("".join(lines), encoding="utf-8")
+    own = Tokenizer.from_file(folder)
+    assert own.encode(">>deu<< ab").ids == [1, VOCAB["▁ab"], 0] and own.decode([VOCAB["▁a"], VOCAB["ba"]]) == "aba" and own.pad_id is None
+    (folder / "opus.trg.vocab.yml").write_text("".join(lines), encoding="utf-8")
+    with pytest.raises(TokenizerError, match="a vocabulary for each language"):
+        Tokenizer.from_file(folder)
+    (folder / "opus.trg.vocab.yml").unlink()
+    (folder / "opus.spm32k-vocab.yml").write_text("".join(lines[2:]), encoding="utf-8")
+    with pytest.raises(TokenizerError, match="has no </s>"):
         Tokenizer.from_file(folder)
 
 

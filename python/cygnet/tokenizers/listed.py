@@ -1,4 +1,4 @@
-"""SentencePiece pieces numbered by a vocab.json: Marian and M2M-100."""
+"""SentencePiece pieces numbered by a list of their own: Marian (vocab.json, or Marian's .yml) and M2M-100 (vocab.json)."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from cygnet.tokenizers.rearranged import plain_decoder
 from cygnet.tokenizers.sentencepiece import SentencePieceModel, SentencePieceNormalizer, segmenter
 from cygnet.tokenizers.settings import read_object
 from cygnet.tokenizers.tokenizer import Tokenizer
+from cygnet.tokenizers.yaml_vocab import read_yaml_vocab
 
 LANGUAGE_MARK = re.compile(r">>.*?<<", re.DOTALL)
 MARIAN_NAMES = {"eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
@@ -65,14 +66,15 @@ class ListedPieces:
 
 
 def load_marian(folder: Path, file: Path) -> Tokenizer:
-    """Tokenizer of a Marian folder: source.spm cuts, vocab.json numbers, target.spm says how pieces are joined and cuts the texts of its `target`.
+    """Tokenizer of a Marian folder.
 
+    source.spm cuts, vocab.json or a *vocab*.yml numbers, target.spm says how pieces are joined and cuts the texts of its `target`.
     Punctuation is left as it is: what the Moses scripts would make of it is the caller's business.
     """
     path = folder / "tokenizer_config.json"
     if Fields(read_object(path), str(path)).flag("separate_vocabs", False):
         raise TokenizerError(f"{path}.separate_vocabs is true: MarianTokenizer with two vocabularies is not supported")
-    vocab = read_listed(folder / "vocab.json")
+    vocab = read_listed(list_of(folder))
     tokens = FolderTokens(folder, vocab, (), MARIAN_NAMES)
     source, target = Cut.read(file), Cut.read(folder / "target.spm")
     make = partial(assemble, joined=target, vocab=vocab, tokens=tokens, post_processor=tokens.template((), (), ("eos_token",)))
@@ -104,9 +106,23 @@ def load_m2m(folder: Path, file: Path) -> Tokenizer:
     return assemble(cut, cut, vocab, tokens, tokens.template(("language",), (), ("eos_token",), language))
 
 
+def list_of(folder: Path) -> Path:
+    """The file that numbers the pieces of a Marian folder: vocab.json, else the one that Marian itself wrote."""
+    found = yaml_lists(folder)
+    if (folder / "vocab.json").is_file() or not found:
+        return folder / "vocab.json"
+    if len(found) > 1:
+        raise TokenizerError(f"{folder} holds {' and '.join(path.name for path in found)}: a vocabulary for each language is not supported")
+    return found[0]
+
+
+def yaml_lists(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("*vocab*") if path.suffix in (".yml", ".yaml") and path.is_file())
+
+
 def read_listed(path: Path) -> dict[str, int]:
-    """A vocab.json that has the marks no tokenizer of these classes can do without."""
-    vocab = read_vocab(read_object(path), str(path))
+    """A vocabulary that has the marks no tokenizer of these classes can do without."""
+    vocab = read_vocab(read_object(path), str(path)) if path.suffix == ".json" else read_yaml_vocab(path)
     for token in ("</s>", "<unk>"):
         if token not in vocab:
             raise TokenizerError(f"{path} is missing, or has no {token}; {ADVICE}")

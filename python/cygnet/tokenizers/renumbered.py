@@ -79,8 +79,8 @@ def class_of(folder: Path) -> str | None:
 
 
 def has_listed_source(folder: Path) -> bool:
-    """Whether a source.spm lies beside a list of ids, as Marian's own packages have them (theirs is a .yml, which is not read)."""
-    return (folder / "source.spm").is_file() and ((folder / "vocab.json").is_file() or any(folder.glob("*vocab*.yml")))
+    """Whether a source.spm lies beside a list of ids, as in Marian's own packages."""
+    return (folder / "source.spm").is_file() and ((folder / "vocab.json").is_file() or bool(listed.yaml_lists(folder)))
 
 
 def load(folder: Path, name: str) -> Tokenizer:
