@@ -115,6 +115,21 @@ cdef class WordPieces:
         return None if failed else out
 
 
+cdef class GreedyLane(Lane):
+    """A whole text as one word of any length: the longest token again and again."""
+
+    cdef WordPieces pieces
+
+    def __init__(self, WordPieces pieces):
+        self.pieces = pieces
+
+    cpdef Workspace workspace(self):
+        return Workspace()
+
+    cdef int encode(self, Workspace space, const uint8_t *text, size_t length, bint first) noexcept nogil:
+        return self.pieces.match(&space.ids, text, length, NULL)
+
+
 cdef class WordSpace(Workspace):
     """Adds the bytes of the word that is being read."""
 

@@ -64,7 +64,13 @@ def metadata(name, kind=None, **more):
     letters = BYTE_TO_CHAR if byte_level else [f"<0x{byte:02X}>" for byte in range(256)] + ["\n", "\n\n", "\n\n\n"]
     tokens = list(dict.fromkeys(["<bos>", *letters, *(s for pair in pairs for s in pair), *(a + b for a, b in pairs), "<|im_start|>", "<|im_end|>"]))
     types = [CONTROL if token[:1] + token[-1:] == "<>" and token[1] in "b|" else BYTE if token.startswith("<0x") else NORMAL for token in tokens]
-    values = {"model": kind, "pre": name, "tokens": tokens, "token_type": np.array(types, np.int32), "merges": [f"{a} {b}" for a, b in pairs], **more}
+    return of_model(
+        {"model": kind, "pre": name, "tokens": tokens, "token_type": np.array(types, np.int32), "merges": [f"{a} {b}" for a, b in pairs], **more}
+    )
+
+
+def of_model(values):
+    """Metadata of a file that llama.cpp loads, with these values of tokenizer.ggml."""
     model = {f"llama.{key}": np.uint32(value) for key, value in MODEL.items()}
     model |= {"general.architecture": "llama", "llama.attention.layer_norm_rms_epsilon": np.float32(1e-5)}
     return {**model, **{f"tokenizer.ggml.{key}": value for key, value in {"bos_token_id": np.uint32(0), **values}.items()}}

@@ -200,7 +200,7 @@ def test_cleaning_in_a_stream_equals_cleaning_of_all():
 @pytest.mark.parametrize(
     "changes, place",
     [
-        ({"tokenizer.ggml.model": "rwkv"}, "tokenizer.ggml.model 'rwkv'"),
+        ({"tokenizer.ggml.model": "plamo2"}, "tokenizer.ggml.model 'plamo2'"),
         ({"tokenizer.ggml.model": 3}, "tokenizer.ggml.model must be str"),
         ({"tokenizer.ggml.pre": "nope"}, "tokenizer.ggml.pre 'nope'"),
         ({"tokenizer.ggml.tokens": ["a", 3]}, "tokenizer.ggml.tokens must be a list of strings"),

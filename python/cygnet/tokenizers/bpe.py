@@ -122,10 +122,10 @@ class BPE:
         ids, sizes = core.pieces(word)
         if core.byte_level and sum(sizes) < len(word):
             # Where bytes were dropped, the library counts on in the bytes of the spelled word.
-            return _by_characters(ids, [len(self.names[i].encode()) for i in ids], text)
+            return by_characters(ids, [len(self.names[i].encode()) for i in ids], text)
         if core.byte_level or (text.isascii() and sum(sizes) <= len(text)):
             return _in_place(ids, sizes)
-        return _by_characters(ids, sizes, text)
+        return by_characters(ids, sizes, text)
 
     def symbols(self, text: str) -> list[int]:
         """Ids of a word's symbols before any merge."""
@@ -157,7 +157,7 @@ def _in_place(ids: list[int], sizes: list[int]) -> list[Piece]:
     return out
 
 
-def _by_characters(ids: list[int], sizes: list[int], text: str) -> list[Piece]:
+def by_characters(ids: list[int], sizes: list[int], text: str) -> list[Piece]:
     """Ranges in characters: a token that covers part of a character covers it whole; bytes of a spelled prefix lie in the last one."""
     of_byte = [i for i, char in enumerate(text) for _ in char.encode()]
     of_byte += of_byte[-1:] * (sum(sizes) - len(of_byte))

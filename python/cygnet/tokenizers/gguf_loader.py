@@ -1,4 +1,4 @@
-"""Tokenizers from the vocabulary in GGUF metadata, of the kinds gpt2, llama, bert, t5, gemma4 and whitespace, as llama.cpp reads them."""
+"""Tokenizers from the vocabulary in GGUF metadata, of the kinds gpt2, llama, bert, t5, rwkv, gemma4 and whitespace, as llama.cpp reads them."""
 
 from __future__ import annotations
 
@@ -59,9 +59,15 @@ def from_metadata(metadata: Mapping[str, Any], where: str = "GGUF metadata") -> 
         The file, for error messages.
     """
     vocab = GgufVocab(metadata, where)
-    stages = {"gpt2": bpe_stages, "whitespace": whitespace_stages, "gemma4": bpe_stages, "llama": llama_stages, "bert": bert_stages, "t5": t5_stages}[
-        vocab.kind
-    ](vocab)
+    stages = {
+        "gpt2": bpe_stages,
+        "whitespace": whitespace_stages,
+        "gemma4": bpe_stages,
+        "llama": llama_stages,
+        "bert": bert_stages,
+        "t5": t5_stages,
+        "rwkv": rwkv_stages,
+    }[vocab.kind](vocab)
     return Tokenizer(added_tokens=added_tokens(vocab), settings=settings(vocab), **stages)
 
 
@@ -208,3 +214,10 @@ def t5_stages(vocab: GgufVocab) -> dict[str, Any]:
         "post_processor": template(vocab, False, True),
         "decoder": GgufDecoder(vocab.ids, vocab.types, False, True, prefix, False),
     }
+
+
+def rwkv_stages(vocab: GgufVocab) -> dict[str, Any]:
+    """No marks are put around a text, whatever the file says of them."""
+    from cygnet.tokenizers.gguf_rwkv import LongestBytes, RwkvDecoder
+
+    return {"model": LongestBytes(vocab), "decoder": RwkvDecoder(vocab)}

@@ -20,6 +20,7 @@ DEFAULT_IDS: dict[str, dict[str, int]] = {
     "whitespace": {"bos": 11, "eos": 11},
     "gemma4": {},
     "t5": {"eos": 1, "unknown": 2, "padding": 0},
+    "rwkv": {},
 }
 NO_DEFAULT_BOS = ("glm4", "chatglm-bpe")
 # The format spells the separator's key this way.
