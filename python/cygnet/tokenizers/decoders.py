@@ -1,15 +1,12 @@
-"""Decoders: tokens back to text. Each maps a list of tokens to a list of tokens; the text is their concatenation.
-
-Each also has an incremental form (a Stage) that takes tokens one by one and holds back only what a later token could still change.
-"""
+"""Decoders: tokens back to text. Each maps a list of tokens to a list of tokens; the text is their concatenation."""
 
 from __future__ import annotations
 
 import codecs
 from collections.abc import Callable
-from typing import Protocol
 
 from cygnet.tokenizers.byte_alphabet import CHAR_TO_BYTE
+from cygnet.tokenizers.decoder_base import DecoderBase, PerToken, Stage, TextStream, Wait
 from cygnet.tokenizers.expressions import Expression
 
 BYTE_TOKEN = Expression(r"<0x(?:[0-9A-Fa-f]{2}|\+[0-9A-Fa-f])>")
@@ -33,101 +30,6 @@ def clean_up_spaces(text: str) -> str:
     for old, new in CLEAN_UP:
         text = text.replace(old, new)
     return text
-
-
-class Stage(Protocol):
-    """Incremental form of a decoder."""
-
-    def push(self, token: str) -> list[str]: ...
-
-    def finish(self) -> list[str]: ...
-
-
-class DecoderBase:
-    """A decoder by its chain() over all tokens and its stage() over one at a time."""
-
-    fuses = False  # whether all tokens become one
-
-    def chain(self, tokens: list[str]) -> list[str]:
-        stage = self.stage()
-        out = [part for token in tokens for part in stage.push(token)] + stage.finish()
-        return ["".join(out)] if self.fuses else out
-
-    def stage(self) -> Stage:
-        raise NotImplementedError
-
-    def whole_stage(self) -> Stage:
-        """A stage whose tokens are those of chain(), for decoders that follow; stage() may cut them where only the text matters."""
-        return self.stage()
-
-    def decode(self, tokens: list[str]) -> str:
-        return "".join(self.chain(tokens))
-
-    def stream(self) -> TextStream:
-        return TextStream([self])
-
-
-class TextStream:
-    """Incremental decoding through a chain of decoders.
-
-    After a decoder that fuses all tokens into one, the rest of the chain sees a single growing token: those that can follow its
-    growth do (see Strip and Replace), others wait for its end.
-    """
-
-    def __init__(self, decoders: list[DecoderBase]):
-        cut = next((i + 1 for i, d in enumerate(decoders) if d.fuses), len(decoders))
-        self._stages = [d.stage() if d is decoders[-1] else d.whole_stage() for d in decoders[:cut]]
-        self._growing = [d.growing() if hasattr(d, "growing") else _Wait(d.chain) for d in decoders[cut:] if not isinstance(d, Fuse)]
-
-    def push(self, token: str) -> str:
-        tokens = [token]
-        for stage in self._stages:
-            tokens = [out for t in tokens for out in stage.push(t)]
-        return self._grow("".join(tokens))
-
-    def flush(self) -> str:
-        tokens: list[str] = []
-        for stage in self._stages:
-            tokens = [out for t in tokens for out in stage.push(t)] + stage.finish()
-        text = "".join(tokens)
-        for part in self._growing:
-            text = part.push(text) + part.finish()
-        return text
-
-    def _grow(self, text: str) -> str:
-        for part in self._growing:
-            text = part.push(text)
-        return text
-
-
-class _PerToken:
-    """A stage that maps each token alone, knowing its place."""
-
-    def __init__(self, function: Callable[[int, str], str]):
-        self._function = function
-        self._index = 0
-
-    def push(self, token: str) -> list[str]:
-        self._index += 1
-        return [self._function(self._index - 1, token)]
-
-    def finish(self) -> list[str]:
-        return []
-
-
-class _Wait:
-    """A growing token that can only be treated once it is complete."""
-
-    def __init__(self, chain: Callable[[list[str]], list[str]]):
-        self._chain = chain
-        self._parts: list[str] = []
-
-    def push(self, text: str) -> str:
-        self._parts.append(text)
-        return ""
-
-    def finish(self) -> str:
-        return "".join(self._chain(["".join(self._parts)]))
 
 
 class ByteLevel(DecoderBase):
@@ -158,9 +60,10 @@ class Fuse(DecoderBase):
     """All tokens become one."""
 
     fuses = True
+    keeps_text = True
 
     def stage(self) -> Stage:
-        return _PerToken(lambda _, token: token)
+        return PerToken(lambda _, token: token)
 
 
 class ByteFallback(DecoderBase):
@@ -198,7 +101,7 @@ class WordPiece(DecoderBase):
         self.cleanup = cleanup
 
     def stage(self) -> Stage:
-        return _PerToken(self.token)
+        return PerToken(self.token)
 
     def token(self, index: int, token: str) -> str:
         if index:
@@ -214,7 +117,7 @@ class Metaspace(DecoderBase):
         self.prepended = prepend_scheme != "never"
 
     def stage(self) -> Stage:
-        return _PerToken(self.token)
+        return PerToken(self.token)
 
     def token(self, index: int, token: str) -> str:
         return token.replace(self.replacement, "" if index == 0 and self.prepended else " ")
@@ -310,7 +213,7 @@ class Replace(DecoderBase):
         self.content = content
 
     def stage(self) -> Stage:
-        return _PerToken(self.token)
+        return PerToken(self.token)
 
     def token(self, index: int, token: str) -> str:
         if isinstance(self.pattern, str):
@@ -323,8 +226,8 @@ class Replace(DecoderBase):
             done = end
         return "".join(parts) + token[done:]
 
-    def growing(self) -> _Wait | _GrowingReplace:
-        return _GrowingReplace(self.pattern, self.content) if isinstance(self.pattern, str) else _Wait(self.chain)
+    def growing(self) -> Wait | _GrowingReplace:
+        return _GrowingReplace(self.pattern, self.content) if isinstance(self.pattern, str) else Wait(self.chain)
 
 
 class _GrowingReplace:
@@ -356,7 +259,7 @@ class Strip(DecoderBase):
         self.stop = stop
 
     def stage(self) -> Stage:
-        return _PerToken(self.token)
+        return PerToken(self.token)
 
     def token(self, index: int, token: str) -> str:
         left = min(self.start, len(token) - len(token.lstrip(self.content)))

@@ -12,7 +12,7 @@ from cygnet.tokenizers.aligned import AlignedText
 from cygnet.tokenizers.bpe import BPE
 from cygnet.tokenizers.byte_alphabet import CHAR_TO_BYTE
 from cygnet.tokenizers.components import Piece
-from cygnet.tokenizers.decoders import DecoderBase, Stage
+from cygnet.tokenizers.decoder_base import DecoderBase, Stage
 from cygnet.tokenizers.gguf_vocab import BYTE, CONTROL, NORMAL, UNKNOWN, USER_DEFINED
 from cygnet.tokenizers.unicode_classes import SPACE
 

@@ -19,7 +19,8 @@ from cygnet.tokenizers import sentencepiece_proto as proto
 from cygnet.tokenizers.aligned import AlignedText
 from cygnet.tokenizers.byte_alphabet import BYTE_TOKENS
 from cygnet.tokenizers.components import Normalizer, Piece, PreTokenizer
-from cygnet.tokenizers.decoders import BYTE_TOKEN, DecoderBase, Stage
+from cygnet.tokenizers.decoder_base import DecoderBase, Stage
+from cygnet.tokenizers.decoders import BYTE_TOKEN
 
 SPACE_SIGN = "▁"
 UNKNOWN_PENALTY = 10.0
