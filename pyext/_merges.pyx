@@ -22,8 +22,8 @@ cdef enum:
 cdef const char *SPACE_SIGN = b"\xe2\x96\x81"
 
 
-# A space sign that does not begin a piece.
-INNER_SIGN = re.compile("[^\u2581]\u2581")
+# In pieces joined by NUL, a space sign behind another character of its piece.
+INNER_SIGN = re.compile("[^\u2581\0]\u2581")
 
 # A symbol covers bytes start .. start + size; size 0 marks one that was joined to its left neighbour.
 cdef struct Symbol:
@@ -149,7 +149,9 @@ cdef class MergeSegmenter(Segmenter):
         self.names = Trie([*pieces, *whole[0]], [*ids, *whole[1]]) if whole[0] else self.joins
         self.frozen = Trie(frozen, range(len(frozen)))
         self.unused_count = len(unused)
-        self.by_words = "\u2581" in pieces and not any(INNER_SIGN.search(p) for p in [*pieces, *whole[0], *frozen])
+        spelled = [*pieces, *whole[0], *frozen]
+        joined = "\0".join(spelled)
+        self.by_words = "\u2581" in pieces and joined.count("\0") == len(spelled) - 1 and INNER_SIGN.search(joined) is None
         self.scores = <double *> malloc((len(scores) + 1) * sizeof(double))
         self.slots = <int32_t *> malloc((len(scores) + 1) * sizeof(int32_t))
         if self.scores == NULL or self.slots == NULL:

@@ -98,15 +98,15 @@ def arranged(model: proto.ModelProto, layout: Layout, where: str) -> proto.Model
     if len(gone) < layout.left_out or proto.NORMAL in gone:
         raise TokenizerError(f"{where}: the first {layout.left_out} pieces are not all marks, as the folder's tokenizer class has them; {ADVICE}")
 
-    def types(tokens: Sequence[str]) -> list[int]:
-        return [proto.UNKNOWN if token == "<unk>" and proto.UNKNOWN in gone else proto.CONTROL for token in tokens]
+    def types(tokens: Sequence[str]) -> bytes:
+        return bytes([proto.UNKNOWN if token == "<unk>" and proto.UNKNOWN in gone else proto.CONTROL for token in tokens])
 
     behind = [*layout.languages, *layout.end]
     return replace(
         model,
         pieces=[*layout.start, *model.pieces[layout.left_out :], *behind],
         scores=[0.0] * len(layout.start) + model.scores[layout.left_out :] + [0.0] * len(behind),
-        types=[*types(layout.start), *model.types[layout.left_out :], *types(behind)],
+        types=types(layout.start) + model.types[layout.left_out :] + types(behind),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Sequence
 
 import numpy as np
@@ -120,29 +119,31 @@ def segmenter(model: proto.ModelProto, where: str) -> Segmenter:
 
 def unigram_segmenter(model: proto.ModelProto, unknown: int, byte_ids: list[int] | None) -> UnigramSegmenter:
     """Scores in single precision, summed as the library sums them; user-defined pieces score by their length in bytes."""
-    scores = list(model.scores)
-    normal = [np.float32(scores[i]) for i in model.of_type(proto.NORMAL)] or [np.float32(0)]
-    best, worst = max(normal), min(normal)
+    scores = np.array(model.scores, np.float64)
+    normal = scores[model.of_type(proto.NORMAL)].astype(np.float32)
+    best, worst = (normal.max(), normal.min()) if len(normal) else (np.float32(0), np.float32(0))
     with np.errstate(over="ignore"):  # scores near the largest number
         for i in model.of_type(proto.USER_DEFINED):
             scores[i] = float(np.float32(len(model.pieces[i].encode())) * best) - USER_DEFINED_MARGIN
         floor = float(worst - np.float32(UNKNOWN_PENALTY))
     ids = model.of_type(proto.NORMAL, proto.USER_DEFINED)
     pieces = [model.pieces[i] for i in ids]
-    return UnigramSegmenter(Trie(pieces, ids), array("d", scores), floor, unknown, byte_ids, single=True, words_apart=words_are_apart(pieces))
+    return UnigramSegmenter(Trie(pieces, ids), scores, floor, unknown, byte_ids, single=True, words_apart=words_are_apart(pieces))
 
 
 def words_are_apart(pieces: list[str]) -> bool:
     """Whether no piece reaches from one word into the next: each has a space sign at most in front, and the sign alone is one."""
-    return SPACE_SIGN in pieces and "".join(pieces).count(SPACE_SIGN) == sum([piece.startswith(SPACE_SIGN) for piece in pieces])
+    joined = "\0".join(pieces)
+    told_apart = joined.count("\0") == len(pieces) - 1
+    return told_apart and SPACE_SIGN in pieces and joined.count(SPACE_SIGN) == joined.startswith(SPACE_SIGN) + joined.count("\0" + SPACE_SIGN)
 
 
 def check(model: proto.ModelProto, where: str) -> None:
     """The rules that the library checks when it loads a model."""
-    seen: dict[str, int] = {}
-    for i, piece in enumerate(model.pieces):
-        if seen.setdefault(piece, i) != i:
-            raise TokenizerError(f"{where}: pieces[{i}] {piece[:40]!r} is already pieces[{seen[piece]}]")
+    if len(set(model.pieces)) < len(model.pieces):
+        seen: dict[str, int] = {}
+        i, piece = next((i, piece) for i, piece in enumerate(model.pieces) if seen.setdefault(piece, i) != i)
+        raise TokenizerError(f"{where}: pieces[{i}] {piece[:40]!r} is already pieces[{seen[piece]}]")
     if len(model.of_type(proto.UNKNOWN)) != 1:
         raise TokenizerError(f"{where} has {len(model.of_type(proto.UNKNOWN))} pieces of type UNKNOWN; it must have one")
     byte_pieces = {model.pieces[i] for i in model.of_type(proto.BYTE)}

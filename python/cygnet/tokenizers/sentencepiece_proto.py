@@ -6,7 +6,9 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
-from cygnet._core._protobuf import fields
+import numpy as np
+
+from cygnet._core._protobuf import fields, read_pieces
 from cygnet.errors import TokenizerError
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
@@ -33,14 +35,16 @@ class ModelProto:
 
     pieces: list[str]
     scores: list[float]
-    types: list[int]
+    types: bytes
     trainer: dict[str, Any]
     normalizer: dict[str, Any]
     denormalizer: dict[str, Any] | None
 
     def of_type(self, *types: int) -> list[int]:
         """Ids of the pieces of these types."""
-        return [i for i, kind in enumerate(self.types) if kind in types]
+        wanted = np.zeros(BYTE + 1, bool)
+        wanted[list(types)] = True
+        return np.flatnonzero(wanted[np.frombuffer(self.types, np.uint8)]).tolist()
 
 
 def read_model_proto(data: bytes, where: str) -> ModelProto:
@@ -51,19 +55,27 @@ def read_model_proto(data: bytes, where: str) -> ModelProto:
     TokenizerError
         Where the bytes are damaged; names the field.
     """
-    rows: list[tuple[str, float, int]] = []
+    pieces, scores, types, others = read_pieces(data) or read_carefully(data, where)
+    if not pieces:
+        raise TokenizerError(f"{where} holds no pieces")
     specs: dict[int, dict[str, Any]] = {}
-    for number, value in fields(data, where):
-        if number == 1:
-            rows.append(read_piece(value, f"{where}: pieces[{len(rows)}]"))
-        elif number in (2, 3, 5):
+    for number, value in others:
+        if number in (2, 3, 5):
             table, name = {2: (TRAINER, "trainer_spec"), 3: (NORMALIZER, "normalizer_spec"), 5: (NORMALIZER, "denormalizer_spec")}[number]
             specs[number] = read_spec(value, table, f"{where}: {name}")
-    if not rows:
-        raise TokenizerError(f"{where} holds no pieces")
-    pieces, scores, types = (list(column) for column in zip(*rows, strict=True))
     trainer = specs.get(2) or read_spec(b"", TRAINER, where)
     return ModelProto(pieces, scores, types, trainer, specs.get(3) or read_spec(b"", NORMALIZER, where), specs.get(5))
+
+
+def read_carefully(data: bytes, where: str) -> tuple[list[str], list[float], bytes, list[tuple[int, Any]]]:
+    """What read_pieces gives, field by field, so that an error can name the one at fault."""
+    found = fields(data, where)
+    rows: list[tuple[str, float, int]] = []
+    for number, value in found:
+        if number == 1:
+            rows.append(read_piece(value, f"{where}: pieces[{len(rows)}]"))
+    pieces, scores, types = zip(*rows, strict=True) if rows else ((), (), ())
+    return list(pieces), list(scores), bytes(types), [field for field in found if field[0] != 1]
 
 
 def read_piece(data: Any, where: str) -> tuple[str, float, int]:
