@@ -49,6 +49,21 @@ def test_whole_blocks_are_found_and_one_token_is_left():
     engine.assert_clean()
 
 
+def test_what_a_prompt_will_push_out_leaves_before_it_is_read():
+    engine = HashEngine(block_tokens=4)
+    cache = PrefixCache(engine, kept_tokens=16)
+    remember(engine, cache, [1] * 16)
+    used = engine.blocks_total - engine.blocks_free
+    cache.expect([1] * 16)
+    cache.expect([1] * 8)
+    assert len(cache) == 4  # nothing has to leave for what is there
+    cache.expect([2] * 8)
+    assert len(cache) == 2 and engine.blocks_total - engine.blocks_free == used - 2
+    cache.expect([3] * 400)
+    assert len(cache) == 0
+    engine.assert_clean()
+
+
 def test_branches_share_blocks():
     engine = HashEngine(block_tokens=4)
     cache = PrefixCache(engine)

@@ -114,6 +114,13 @@ class PrefixCache:
         while self._count > max(self._most, blocks):
             self.evict()
 
+    def expect(self, ids: Ids[int]) -> None:
+        """Forgets at once what the ids, whole, will push out, so that they are read into its memory."""
+        blocks = len(ids) // self._block
+        more = blocks - self._walk(ids, blocks).depth
+        while self._enabled and self._count + more > max(self._most, blocks) and self.evict():
+            pass
+
     def evict(self) -> bool:
         """Forgets the least recently used block; False if there is none."""
         while self._order:

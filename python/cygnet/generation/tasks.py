@@ -128,6 +128,7 @@ class Prompt:
         if source is None:
             self._cache, self._seen = cache, -1
             self._catch_up()
+            cache.expect(self.ids)
 
     def _catch_up(self) -> None:
         """Goes on from what others have read meanwhile."""
