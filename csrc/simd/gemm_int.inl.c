@@ -107,6 +107,12 @@ static int_tile_function *const int_tiles[3][INT_ROWS + 1] = {{0, INT_TILES(I8)}
 #undef I4
 #undef I4M
 
+/* Asks for the lines of y that finish_tile will write, all of them at once and from the next cache at best. */
+CYG_INLINE void expect_tile(const struct cyg_product *share, int64_t first_row, int rows, int64_t panel) {
+    for (int r = 0; r < rows; r++)
+        for (int i = 0; i < NR; i += 16) PREFETCH_WRITE(share->y + (first_row + r) * share->ldy + panel * NR + i);
+}
+
 /* Rows first..first + rows of the share, at most INT_PASS, against one panel. */
 static void int_pass(enum cyg_weight_kind kind, const struct cyg_product *share, int64_t first, int rows, int64_t panel) {
     const char *w = (const char *)share->weight + panel * (int64_t)panel_bytes(kind, share->k);
@@ -117,6 +123,7 @@ static void int_pass(enum cyg_weight_kind kind, const struct cyg_product *share,
         for (int t = 0; t < tiles; t++) { /* heights differ by at most one */
             const int row = rows * t / tiles, height = rows * (t + 1) / tiles - row;
             const int64_t start = (first + row) * groups + g;
+            if (g + INT_DEPTH >= groups) expect_tile(share, first + row, height, panel);
             const struct int_tile tile = {.q = share->q + start * CYG_GROUP,
                                           .q_scale = share->q_scale + start,
                                           .q_sum = share->q_sum + start,

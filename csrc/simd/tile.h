@@ -30,12 +30,15 @@
 
 #ifdef __GNUC__
 #define PREFETCH(p) __builtin_prefetch(p)
+#define PREFETCH_WRITE(p) __builtin_prefetch(p, 1)
 /* Compilers regroup the integer sums of a whole tile until they no longer fit the registers; this keeps the steps in the order written. */
 #define IN_ORDER(sum) __asm__ volatile("" : "+v"(sum))
 #elif defined(_M_X64)
 #define PREFETCH(p) _mm_prefetch((const char *)(p), _MM_HINT_T0)
+#define PREFETCH_WRITE(p) PREFETCH(p)
 #else
 #define PREFETCH(p) ((void)0)
+#define PREFETCH_WRITE(p) ((void)0)
 #endif
 
 #ifndef IN_ORDER
