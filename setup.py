@@ -6,7 +6,10 @@ CYGNET_DEBUG=1 builds with bounds checks and without optimisation; CYGNET_SANITI
 
 import os
 import platform
+import shlex
+import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -27,9 +30,11 @@ ARM64 = MACHINE in ("aarch64", "arm64")
 ISA_FLAGS = {
     "scalar": (True, [], []),
     "avx2": (X86, ["-mavx2", "-mfma", "-mf16c"], ["/arch:AVX2"]),
+    "avx2vnni": (X86, ["-mavx2", "-mfma", "-mf16c", "-mavxvnni"], ["/arch:AVX2"]),
     "avx512": (X86, ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mfma", "-mf16c"], ["/arch:AVX512"]),
     "avx512vnni": (X86, ["-mavx512f", "-mavx512bw", "-mavx512dq", "-mavx512vl", "-mavx512vnni", "-mfma", "-mf16c"], ["/arch:AVX512"]),
     "neon": (ARM64, [], []),
+    "neondot": (ARM64, ["-march=armv8.2-a+dotprod"], []),
 }
 
 if MSVC:
@@ -45,7 +50,6 @@ else:
 sanitize = [f"-fsanitize={SANITIZE}", "-fno-omit-frame-pointer", "-g"] if SANITIZE else []
 
 
-
 def files(*patterns):
     return sorted(str(p) for pattern in patterns for p in Path("csrc").glob(pattern))
 
@@ -57,12 +61,19 @@ def library(name, sources, flags, depends):
     return name, {"sources": sources, "include_dirs": ["csrc"], "cflags": common + flags + sanitize, "obj_deps": {"": depends}}
 
 
+def accepted(flags):
+    """Whether the compiler knows the flags: newer instruction sets are left out of builds by older ones."""
+    compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
+    asked = subprocess.run([*compiler, *flags, "-x", "c", "-c", os.devnull, "-o", os.devnull], capture_output=True)
+    return asked.returncode == 0
+
+
 libraries = [library("cyg_base", files("*.c"), [], files("*.h"))]
 isa_macros = []
 for stub in stubs:
     isa = Path(stub).stem.removeprefix("isa_")
     wanted, gcc_flags, msvc_flags = ISA_FLAGS[isa]
-    if wanted:
+    if wanted and (MSVC or accepted(gcc_flags)):
         libraries.append(library(f"cyg_{isa}", [stub], msvc_flags if MSVC else gcc_flags, headers))
         isa_macros.append((f"CYG_HAVE_{isa.upper()}", "1"))
 # The choice of the table lives in the base library and must know which tables were built.

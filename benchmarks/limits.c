@@ -78,6 +78,11 @@ LIMIT(float_avx512, __m512, _mm512_set1_ps(1e-3f), 32, CHAINS(STEP))
 LIMIT(int_avx512, __m512i, _mm512_set1_epi8(1), 128, CHAINS(STEP))
 #undef STEP
 #endif
+#ifdef __AVXVNNI__
+#define STEP(i) r##i = _mm256_dpbusd_avx_epi32(r##i, a, b);
+LIMIT(int_avx2vnni, __m256i, _mm256_set1_epi8(1), 64, CHAINS(STEP))
+#undef STEP
+#endif
 #ifdef __AVX512VNNI__
 #define STEP(i) r##i = _mm512_dpbusd_epi32(r##i, a, b);
 LIMIT(int_avx512vnni, __m512i, _mm512_set1_epi8(1), 128, CHAINS(STEP))
@@ -113,6 +118,9 @@ int main(int argc, char **argv) {
 #ifdef __AVX512BW__
     measure("float_avx512", 40, float_avx512);
     measure("int_avx512", 40, int_avx512);
+#endif
+#ifdef __AVXVNNI__
+    measure("int_avx2vnni", 40, int_avx2vnni);
 #endif
 #ifdef __AVX512VNNI__
     measure("int_avx512vnni", 40, int_avx512vnni);

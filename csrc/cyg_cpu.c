@@ -12,10 +12,14 @@
 #else
 #include <cpuid.h>
 #endif
+#elif defined(__linux__)
+#include <sys/auxv.h>
+#elif defined(_M_ARM64)
+#include <windows.h>
 #endif
 
 /* Bits of the feature set below. */
-enum { AVX2 = 1, AVX512 = 2, VNNI = 4 };
+enum { AVX2 = 1, AVX512 = 2, VNNI = 4, AVX2VNNI = 8, DOT = 16 };
 
 #ifdef CYG_X86
 static void cpuid(uint32_t leaf, uint32_t subleaf, uint32_t r[4]) {
@@ -55,20 +59,32 @@ static int features(void) {
     cpuid(7, 0, r);
     if (!has(r[1], 1u << 5)) return 0;
     int found = AVX2;
+    uint32_t more[4] = {0};
+    if (r[0] >= 1) cpuid(7, 1, more);
+    if (has(more[0], 1u << 4)) found |= AVX2VNNI;
     const uint32_t f = 1u << 16, dq = 1u << 17, bw = 1u << 30, vl = 1u << 31, vnni = 1u << 11;
     if ((saved & 0xe6) == 0xe6 && has(r[1], f | dq | bw | vl)) /* mask registers, upper halves, zmm16..31 */
         found |= AVX512 | (has(r[2], vnni) ? VNNI : 0);
     return found;
 }
 #else
-/* AArch64 has Advanced SIMD, half-precision conversion and fused multiply-add in its baseline (ARMv8.0-A): nothing to ask for. */
+/* AArch64 has Advanced SIMD, half-precision conversion and fused multiply-add in its baseline (ARMv8.0-A); dot products came later. */
 static int features(void) {
+#if defined(__linux__) && defined(__aarch64__)
+    return getauxval(AT_HWCAP) & 1ul << 20 ? DOT : 0; /* HWCAP_ASIMDDP */
+#elif defined(__APPLE__)
+    return DOT; /* every Mac with an ARM processor has them */
+#elif defined(_M_ARM64)
+    return IsProcessorFeaturePresent(43) ? DOT : 0; /* PF_ARM_V82_DP_INSTRUCTIONS_AVAILABLE */
+#else
     return 0;
+#endif
 }
 #endif
 
 /* The tables that were compiled in, best first; setup.py defines CYG_HAVE_<ISA> for each. */
-extern const struct cyg_kernels cyg_table_scalar, cyg_table_avx2, cyg_table_avx512, cyg_table_avx512vnni, cyg_table_neon;
+extern const struct cyg_kernels cyg_table_scalar, cyg_table_avx2, cyg_table_avx2vnni, cyg_table_avx512, cyg_table_avx512vnni, cyg_table_neon,
+    cyg_table_neondot;
 
 static const struct {
     const struct cyg_kernels *table;
@@ -80,8 +96,14 @@ static const struct {
 #ifdef CYG_HAVE_AVX512
     {&cyg_table_avx512, AVX2 | AVX512},
 #endif
+#ifdef CYG_HAVE_AVX2VNNI
+    {&cyg_table_avx2vnni, AVX2 | AVX2VNNI},
+#endif
 #ifdef CYG_HAVE_AVX2
     {&cyg_table_avx2, AVX2},
+#endif
+#ifdef CYG_HAVE_NEONDOT
+    {&cyg_table_neondot, DOT},
 #endif
 #ifdef CYG_HAVE_NEON
     {&cyg_table_neon, 0},

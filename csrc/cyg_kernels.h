@@ -109,7 +109,7 @@ struct cyg_attention {
 enum cyg_activation { CYG_IDENTITY, CYG_RELU, CYG_GELU, CYG_GELU_TANH, CYG_GELU_QUICK, CYG_SILU, CYG_TANH, CYG_SIGMOID, CYG_RELU2, CYG_ACTIVATIONS };
 
 struct cyg_kernels {
-    const char *name; /* "scalar", "avx2", "avx512", "avx512vnni", "neon" */
+    const char *name; /* "scalar", "avx2", "avx2vnni", "avx512", "avx512vnni", "neon", "neondot" */
     int width;        /* floats in a vector */
     int nr;           /* rows of W in a panel, a multiple of width */
 

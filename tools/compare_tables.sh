@@ -12,15 +12,17 @@ case $($cc -dumpmachine) in
 x86_64* | i?86*)
     avx2="-mavx2 -mfma -mf16c"
     avx512="$avx2 -mavx512f -mavx512bw -mavx512dq -mavx512vl"
-    isas="scalar avx2 avx512 avx512vnni"
+    isas="scalar avx2 avx2vnni avx512 avx512vnni"
     ;;
-*) isas="scalar neon" ;;
+*) isas="scalar neon neondot" ;;
 esac
 for isa in $isas; do
     case $isa in
     avx2) own=$avx2 ;;
+    avx2vnni) own="$avx2 -mavxvnni" ;;
     avx512) own=$avx512 ;;
     avx512vnni) own="$avx512 -mavx512vnni" ;;
+    neondot) own=-march=armv8.2-a+dotprod ;;
     *) own= ;;
     esac
     $cc $flags $own -c "csrc/isa/isa_$isa.c" -o "$out/$isa.o"

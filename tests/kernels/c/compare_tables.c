@@ -190,6 +190,28 @@ static void check_attention(int64_t tokens, int heads, int64_t dim, int64_t keys
     release();
 }
 
+/* Codes, scales and sums of activations are the same to the bit. */
+static void check_quantize(enum cyg_basis basis, int64_t m, int64_t k) {
+    int64_t groups = (k + CYG_GROUP - 1) / CYG_GROUP;
+    float *x = random_floats(m * k), *scale[2];
+    int8_t *q[2];
+    int32_t *sum[2];
+    x[0] = m > 2 ? NAN : x[0];
+    memset(x + (m - 1) * k, 0, (size_t)(m > 1 ? k : 0) * sizeof *x);
+    for (int which = 0; which < 2; which++) {
+        q[which] = array_of((size_t)(m * groups * CYG_GROUP));
+        scale[which] = floats(m * groups);
+        sum[which] = array_of((size_t)(m * groups) * sizeof(int32_t));
+        (which ? scalar : table)->quantize_rows(basis, x, k, m, k, q[which], scale[which], sum[which]);
+    }
+    same("scales of rows", scale[0], scale[1], m * groups, 0);
+    for (int64_t i = 0; i < m * groups * CYG_GROUP; i++)
+        if (q[0][i] != q[1][i]) fail("codes of rows", k, i, q[0][i], q[1][i]);
+    for (int64_t i = 0; i < m * groups; i++)
+        if (sum[0][i] != sum[1][i]) fail("sums of rows", k, i, sum[0][i], sum[1][i]);
+    release();
+}
+
 /* Both tables multiply the same codes, so that only the order of the float32 sums differs. */
 static void check_product(enum cyg_weight_kind kind, int64_t m, int64_t n, int64_t k) {
     int64_t groups = (k + CYG_GROUP - 1) / CYG_GROUP, padded = groups * CYG_GROUP;
@@ -201,7 +223,7 @@ static void check_product(enum cyg_weight_kind kind, int64_t m, int64_t n, int64
     int whole = kind >= CYG_I8;
     if (whole) {
         scalar->quantize_weights(kind, w, k, n, k, codes, scales, kind == CYG_I4M ? minima : NULL);
-        table->quantize_rows(x, k, m, k, q, q_scale, q_sum);
+        table->quantize_rows(kind == CYG_I8H ? CYG_HADAMARD : CYG_CODES, x, k, m, k, q, q_scale, q_sum);
     }
     for (int which = 0; which < 2; which++) {
         const struct cyg_kernels *t = which ? scalar : table;
@@ -241,6 +263,11 @@ static void check_table(void) {
         check_attention(37, 1, 70, 100, variant);
         check_attention(5, 2, 20, 2 * CYG_KEY_CHUNK + 50, variant);
     }
+    for (int64_t k = 1; k < 400; k += 33)
+        for (int64_t m = 1; m < 4; m++) {
+            check_quantize(CYG_CODES, m, k);
+            check_quantize(CYG_HADAMARD, m, k);
+        }
     for (int kind = 0; kind < CYG_WEIGHT_KINDS; kind++)
         for (int64_t m = 1; m < 8; m += 3) {
             check_product((enum cyg_weight_kind)kind, m, 1, 32);
