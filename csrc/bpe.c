@@ -3,48 +3,26 @@
 
 #include <string.h>
 
-#include "bpe_rank.h"
 #include "bpe_starts.h"
-#include "bpe_tokens.h"
 #include "cyg_table.h"
 #include "scan_classes.h"
 
-int cyg_bpe_init(cyg_bpe *bpe, size_t merges, size_t tokens)
+int cyg_bpe_init(cyg_bpe *bpe, size_t tokens)
 {
     memset(bpe, 0, sizeof *bpe);
     bpe->unk = -1;
     for (int b = 0; b < 256; b++) bpe->byte_id[b] = -1;
-    bpe->merges = merges;
-    bpe->pair_bits = cyg_bits_for(merges);
-    size_t slots = (size_t)1 << bpe->pair_bits;
-    bpe->pairs = cyg_table_alloc(slots * sizeof *bpe->pairs);
-    bpe->pair_filter = cyg_table_alloc(slots << CYG_PAIR_FILTER_BITS >> 3);
-    bpe->merged = malloc((merges + 1) * sizeof *bpe->merged);
-    bpe->tokens = calloc(1, sizeof *bpe->tokens);
-    if (!bpe->pairs || !bpe->pair_filter || !bpe->merged || !bpe->tokens) return -1;
-    memset(bpe->pairs, 0xFF, slots * sizeof *bpe->pairs);
-    struct cyg_token_table *t = bpe->tokens;
-    t->bits = cyg_bits_for(tokens);
-    t->capacity = tokens;
-    t->tokens = malloc((tokens + 1) * sizeof *t->tokens);
-    t->slots = cyg_table_alloc(((size_t)1 << t->bits) * sizeof *t->slots);
-    return t->tokens && t->slots ? 0 : -1;
+    return cyg_tokens_init(&bpe->tokens, tokens);
 }
 
 void cyg_bpe_free(cyg_bpe *bpe)
 {
-    free(bpe->pairs);
-    free(bpe->pair_filter);
-    free(bpe->merged);
-    free(bpe->byte_pairs);
+    cyg_pairs_free(&bpe->pairs);
+    free(bpe->ascii_pairs);
     free(bpe->neighbours);
     free(bpe->whole);
     cyg_starts_free(bpe->starts);
-    if (bpe->tokens) {
-        free(bpe->tokens->tokens);
-        free(bpe->tokens->slots);
-        free(bpe->tokens);
-    }
+    cyg_tokens_free(&bpe->tokens);
     for (int v = 0; v < 4; v++) {
         if (!bpe->chars[v]) continue;
         for (int p = 0; p < 0x1100; p++) free(bpe->chars[v]->page[p]);
@@ -53,27 +31,15 @@ void cyg_bpe_free(cyg_bpe *bpe)
     memset(bpe, 0, sizeof *bpe);
 }
 
-void cyg_bpe_add_merge(cyg_bpe *bpe, int32_t left, int32_t right, uint32_t rank, int32_t merged)
-{
-    uint64_t key = cyg_pair_key(left, right), hash = cyg_pair_hash(key), bit = hash >> (64 - bpe->pair_bits - CYG_PAIR_FILTER_BITS);
-    size_t mask = ((size_t)1 << bpe->pair_bits) - 1, slot = (size_t)(hash >> (64 - bpe->pair_bits));
-    bpe->pair_filter[bit >> 6] |= UINT64_C(1) << (bit & 63);
-    while (bpe->pairs[slot] != CYG_PAIR_EMPTY && bpe->pairs[slot] >> 24 != key >> 24) slot = (slot + 1) & mask;
-    bpe->pairs[slot] = key | rank;
-    bpe->merged[rank] = merged;
-}
-
-uint32_t cyg_bpe_rank(const cyg_bpe *bpe, int32_t left, int32_t right) { return cyg_rank_of(bpe, left, right); }
-
 int cyg_bpe_finish(cyg_bpe *bpe)
 {
     if (!bpe->byte_level) return 0;
-    bpe->byte_pairs = malloc(65536 * sizeof *bpe->byte_pairs);
-    if (!bpe->byte_pairs) return -1;
-    for (int a = 0; a < 256; a++)
-        for (int b = 0; b < 256; b++) {
+    bpe->ascii_pairs = malloc(128 * 128 * sizeof *bpe->ascii_pairs);
+    if (!bpe->ascii_pairs) return -1;
+    for (int a = 0; a < 128; a++)
+        for (int b = 0; b < 128; b++) {
             int known = bpe->byte_id[a] >= 0 && bpe->byte_id[b] >= 0;
-            bpe->byte_pairs[a << 8 | b] = known ? cyg_bpe_rank(bpe, bpe->byte_id[a], bpe->byte_id[b]) : CYG_NO_RANK;
+            bpe->ascii_pairs[a << 7 | b] = known ? cyg_bpe_merge(bpe, bpe->byte_id[a], bpe->byte_id[b]) : 0;
         }
     return 0;
 }

@@ -5,9 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bpe_pairs.h"
+#include "bpe_tokens.h"
 #include "cyg_ids.h"
 
-enum { CYG_BPE_MAX_ID = (1 << 20) - 1, CYG_BPE_MAX_MERGES = (1 << 24) - 1 };
+enum { CYG_BPE_MAX_ID = (1 << 20) - 1 };
 
 /* Symbols of characters: pages of 256, allocated where used. */
 struct cyg_char_ids {
@@ -15,13 +17,9 @@ struct cyg_char_ids {
 };
 
 typedef struct {
-    /* Merges: open addressing, 8 bytes an entry: left id, right id (20 bits each), rank (24 bits). */
-    uint64_t *pairs;
-    uint64_t *pair_filter; /* a bit for each of many hashes: most pairs that are no merge are told by it alone */
-    unsigned pair_bits;
-    int32_t *merged;      /* by rank: the id of the pair merged */
+    cyg_pairs pairs;
     size_t merges;
-    uint32_t *byte_pairs; /* by two byte values: rank of the merge of their symbols, or CYG_NO_RANK; byte-level only */
+    uint32_t *ascii_pairs; /* by two ASCII bytes: the merge of their symbols; byte-level only */
 
     /* First symbols. Byte-level: the id of each byte. Otherwise by character: plain, not first, last, not first and last. */
     int byte_level;
@@ -35,7 +33,7 @@ typedef struct {
     uint64_t *neighbours;
 
     /* All tokens by their bytes, for whole-word look-ups. */
-    struct cyg_token_table *tokens;
+    struct cyg_token_table tokens;
 
     /* By id: whether the token's bytes merge to it (bpe_whole.h). NULL: not known. */
     uint8_t *whole;
@@ -57,22 +55,24 @@ typedef struct {
     void *memory;
 } cyg_bpe_scratch;
 
-int cyg_bpe_init(cyg_bpe *bpe, size_t merges, size_t tokens);
+int cyg_bpe_init(cyg_bpe *bpe, size_t tokens);
 void cyg_bpe_free(cyg_bpe *bpe);
 
-/* Adds a merge; a pair added twice keeps its last rank. Ranks count from 0 below the number given to init. */
-void cyg_bpe_add_merge(cyg_bpe *bpe, int32_t left, int32_t right, uint32_t rank, int32_t merged);
-/* After all merges and byte ids: fills byte_pairs. Returns 0, or -1 when memory is out. */
+/* After all merges and byte ids: fills ascii_pairs. Returns 0, or -1 when memory is out. */
 int cyg_bpe_finish(cyg_bpe *bpe);
-uint32_t cyg_bpe_rank(const cyg_bpe *bpe, int32_t left, int32_t right);
+
+/* The merge of a pair, or 0 (bpe_pairs.h). */
+static inline uint32_t cyg_bpe_merge(const cyg_bpe *bpe, int32_t left, int32_t right) { return cyg_pair_merge(cyg_pair_locate(&bpe->pairs, left, right)); }
+/* Its rank, or CYG_NO_RANK. */
+static inline uint32_t cyg_bpe_rank(const cyg_bpe *bpe, int32_t left, int32_t right)
+{
+    uint32_t merge = cyg_bpe_merge(bpe, left, right);
+    return merge ? cyg_merge_rank(merge) : CYG_NO_RANK;
+}
 
 /* Declares a token for whole-word look-ups; `bytes` must stay. Returns 0, or -1 when memory is out. */
 int cyg_bpe_add_token(cyg_bpe *bpe, const uint8_t *bytes, size_t size, int32_t id);
 int32_t cyg_bpe_find_token(const cyg_bpe *bpe, const uint8_t *bytes, size_t size);
-/* Finding many tokens: the memory is asked for what the first step of each reads, which gives a hash, then for the token, or NULL, that seems to be it;
-   its bytes are the third thing to ask for. */
-uint64_t cyg_bpe_expect_slot(const cyg_bpe *bpe, const uint8_t *bytes, size_t size);
-const struct cyg_token *cyg_bpe_expect_token(const cyg_bpe *bpe, uint64_t hash);
 /* Declares the symbol of a character; variant bits: 1 not first, 2 last. Returns 0, or -1 when memory is out. */
 int cyg_bpe_add_char(cyg_bpe *bpe, unsigned variant, uint32_t code_point, int32_t id);
 
@@ -93,8 +93,14 @@ static inline int cyg_bpe_are_neighbours(const cyg_bpe *bpe, uint32_t a, uint32_
     return (int)(bpe->neighbours[bit >> 6] >> (bit & 63) & 1);
 }
 
+/* Whether a piece may be a token without merging, and the token of its bytes where it is. */
+static inline int cyg_bpe_looks_up(const cyg_bpe *bpe) { return bpe->whole || bpe->ignore_merges; }
+static inline int32_t cyg_bpe_if_whole(const cyg_bpe *bpe, int32_t token) { return token < 0 || bpe->ignore_merges || bpe->whole[token] ? token : -1; }
+
 /* Appends the ids of one piece and, where `sizes` is given, the bytes each stands for. Returns 0, or -1 when memory is out. */
 int cyg_bpe_piece(const cyg_bpe *bpe, cyg_bpe_scratch *scratch, const uint8_t *piece, size_t length, cyg_ids *ids, cyg_ids *sizes);
+/* The same where it is known that the piece is no token. */
+int cyg_bpe_merge_piece(const cyg_bpe *bpe, cyg_bpe_scratch *scratch, const uint8_t *piece, size_t length, cyg_ids *ids, cyg_ids *sizes);
 /* Appends the ids of a piece's symbols before any merge. Returns 0, or -1 when memory is out. */
 int cyg_bpe_symbols(const cyg_bpe *bpe, cyg_bpe_scratch *scratch, const uint8_t *piece, size_t length, cyg_ids *ids);
 void cyg_bpe_scratch_free(cyg_bpe_scratch *scratch);

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "bpe.h"
-#include "bpe_rank.h"
+#include "bpe_few.h"
 #include "bpe_starts.h"
 #include "cyg_table.h"
 
@@ -129,30 +129,18 @@ static size_t byte_symbols(const cyg_bpe *bpe, const struct cyg_starts *starts, 
     return w.count;
 }
 
-/* The merge that comes first among few symbols is found by looking at all of them: key is rank and place, so ties go left. */
-enum { FEW = 64, NO_KEY = INT32_MAX };
-
-static inline int32_t pair_key(const cyg_bpe *bpe, int32_t left, int32_t right, uint32_t place)
+/* Merges the symbols in place; `next` then leads from one that is left to the following. */
+static void merge_few(const cyg_bpe *bpe, cyg_bpe_scratch *s, uint32_t n)
 {
-    uint32_t rank = cyg_rank_of(bpe, left, right);
-    return rank == CYG_NO_RANK ? NO_KEY : (int32_t)(rank << 6 | place);
-}
-
-static void merge_few(const cyg_bpe *bpe, cyg_bpe_scratch *s, int32_t *key, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) s->next[i] = i + 1, s->previous[i] = i - 1;
-    for (;;) {
-        int32_t least = NO_KEY;
-        for (uint32_t i = 0; i < n; i++) least = key[i] < least ? key[i] : least;
-        if (least == NO_KEY) return;
-        uint32_t at = (uint32_t)least & 63, gone = s->next[at], after = s->next[gone];
-        int32_t id = s->id[at] = bpe->merged[least >> 6];
-        s->next[at] = after;
-        key[gone] = NO_KEY;
-        key[at] = after < n ? pair_key(bpe, id, s->id[after], at) : NO_KEY;
-        if (after < n) s->previous[after] = at;
-        uint32_t before = s->previous[at];
-        if (before < n) key[before] = pair_key(bpe, s->id[before], id, before);
+    cyg_few f;
+    for (uint32_t i = 0; i < n; i++) f.id[i] = s->id[i];
+    for (uint32_t i = 0; i + 1 < n; i++) f.merge[i] = cyg_merge_at(cyg_bpe_merge(bpe, s->id[i], s->id[i + 1]), i);
+    cyg_few_ready(&bpe->pairs, &f, n);
+    cyg_few_merge_all(&bpe->pairs, &f);
+    for (uint32_t i = n, next = n; i-- > 0;) {
+        s->id[i] = f.id[i];
+        s->next[i] = next;
+        if (f.taken >> i & 1) next = i;
     }
 }
 
@@ -176,7 +164,7 @@ static inline void heap_push(uint64_t *heap, size_t *n, uint64_t value)
 
 static void offer(const cyg_bpe *bpe, cyg_bpe_scratch *s, size_t *heap_size, uint32_t left, uint32_t right)
 {
-    uint32_t rank = s->rank[left] = cyg_rank_of(bpe, s->id[left], s->id[right]);
+    uint32_t rank = s->rank[left] = cyg_bpe_rank(bpe, s->id[left], s->id[right]);
     if (rank != CYG_NO_RANK) heap_push(s->heap, heap_size, (uint64_t)rank << 32 | left);
 }
 
@@ -187,7 +175,7 @@ static void merge_many(const cyg_bpe *bpe, cyg_bpe_scratch *s, uint32_t n)
     for (uint32_t i = 0; i < n; i++) {
         s->next[i] = i + 1;
         s->previous[i] = i - 1;
-        s->rank[i] = i + 1 < n ? cyg_rank_of(bpe, s->id[i], s->id[i + 1]) : CYG_NO_RANK;
+        s->rank[i] = i + 1 < n ? cyg_bpe_rank(bpe, s->id[i], s->id[i + 1]) : CYG_NO_RANK;
         if (s->rank[i] != CYG_NO_RANK) s->heap[heap_size++] = (uint64_t)s->rank[i] << 32 | i;
     }
     for (size_t i = heap_size / 2; i-- > 0;) heap_down(s->heap, heap_size, i);
@@ -198,7 +186,7 @@ static void merge_many(const cyg_bpe *bpe, cyg_bpe_scratch *s, uint32_t n)
         uint32_t at = (uint32_t)top, rank = (uint32_t)(top >> 32);
         if (s->rank[at] != rank) continue;
         uint32_t gone = s->next[at], after = s->next[gone], before = s->previous[at];
-        s->id[at] = bpe->merged[rank];
+        s->id[at] = bpe->pairs.merged[rank];
         s->next[at] = after;
         s->rank[gone] = s->rank[at] = CYG_NO_RANK;
         if (after < n) {
@@ -222,71 +210,6 @@ static int write_out(const cyg_bpe_scratch *s, uint32_t n, cyg_ids *ids, cyg_ids
     return 0;
 }
 
-/* Few symbols, in arrays that are closed up after each merge: moved by a fixed size, so that nothing depends on how much. */
-enum { SHORT = 16, SHORT_BYTES = 4 * SHORT };
-
-typedef struct {
-    int32_t id[2 * SHORT + 2], rank[2 * SHORT + 2];
-} short_symbols;
-
-static inline int32_t short_rank(const cyg_bpe *bpe, int32_t left, int32_t right)
-{
-    uint32_t rank = cyg_rank_of(bpe, left, right);
-    if (rank == CYG_NO_RANK) return NO_KEY;
-    CYG_PREFETCH(&bpe->merged[rank]);
-    return (int32_t)rank;
-}
-
-/* The symbols of a byte-level piece with the ranks of their pairs. Returns how many, 0 where they are too many or a byte has none. */
-static size_t begin_short(const cyg_bpe *bpe, short_symbols *s, const uint8_t *piece, size_t length)
-{
-    size_t n = 0, size, bytes = 0; /* symbols, and how many of the last ones are single bytes */
-    for (size_t i = 0; i < length; i += size, n++) {
-        if (n == SHORT) return 0;
-        int32_t id = -1;
-        if (piece[i] >= 0xC0 && bpe->starts) id = cyg_start_at(bpe->starts, piece, i, length, &size);
-        if (id >= 0) {
-            bytes = 0;
-        } else {
-            id = bpe->byte_id[piece[i]];
-            if (id < 0) return 0;
-            size = 1;
-            bytes++;
-        }
-        s->id[n] = id;
-        if (!n) continue;
-        uint32_t rank = bytes > 1 ? bpe->byte_pairs[piece[i - 1] << 8 | piece[i]] : cyg_rank_of(bpe, s->id[n - 1], id);
-        s->rank[n - 1] = rank < NO_KEY ? (int32_t)rank : NO_KEY;
-    }
-    s->rank[n - 1] = NO_KEY;
-    return n;
-}
-
-/* Writes the ids and returns how many; 0 where the piece is not short. */
-static size_t merge_short(const cyg_bpe *bpe, const uint8_t *piece, size_t length, int32_t *ids)
-{
-    short_symbols s;
-    size_t n = begin_short(bpe, &s, piece, length);
-    if (!n) return 0;
-    for (;;) {
-        size_t at = 0;
-        int32_t least = s.rank[0];
-        for (size_t i = 1; i < n; i++) {
-            at = s.rank[i] < least ? i : at;
-            least = s.rank[i] < least ? s.rank[i] : least;
-        }
-        if (least == NO_KEY) break;
-        s.id[at] = bpe->merged[least];
-        memmove(s.id + at + 1, s.id + at + 2, SHORT * sizeof *s.id);
-        memmove(s.rank + at + 1, s.rank + at + 2, SHORT * sizeof *s.rank);
-        n--;
-        s.rank[at] = at + 1 < n ? short_rank(bpe, s.id[at], s.id[at + 1]) : NO_KEY;
-        if (at) s.rank[at - 1] = short_rank(bpe, s.id[at - 1], s.id[at]);
-    }
-    memcpy(ids, s.id, n * sizeof *ids);
-    return n;
-}
-
 static int scratch_for(const cyg_bpe *bpe, cyg_bpe_scratch *s, size_t length)
 {
     size_t affixes = bpe->affix_size[0] + bpe->affix_size[1];
@@ -303,33 +226,21 @@ int cyg_bpe_symbols(const cyg_bpe *bpe, cyg_bpe_scratch *s, const uint8_t *piece
     return 0;
 }
 
-/* The token that a piece is without merging, or -1. */
-static int32_t whole_token(const cyg_bpe *bpe, const uint8_t *piece, size_t length)
+int cyg_bpe_merge_piece(const cyg_bpe *bpe, cyg_bpe_scratch *s, const uint8_t *piece, size_t length, cyg_ids *ids, cyg_ids *sizes)
 {
-    if (!bpe->whole && !bpe->ignore_merges) return -1;
-    int32_t id = cyg_bpe_find_token(bpe, piece, length);
-    return id < 0 || bpe->ignore_merges || bpe->whole[id] ? id : -1;
+    if (scratch_for(bpe, s, length)) return -1;
+    uint32_t n = (uint32_t)(bpe->byte_level ? byte_symbols(bpe, bpe->starts, s, piece, length) : char_symbols(bpe, s, piece, length));
+    if (n > CYG_FEW)
+        merge_many(bpe, s, n);
+    else if (n)
+        merge_few(bpe, s, n);
+    return write_out(s, n, ids, sizes);
 }
 
 int cyg_bpe_piece(const cyg_bpe *bpe, cyg_bpe_scratch *s, const uint8_t *piece, size_t length, cyg_ids *ids, cyg_ids *sizes)
 {
     if (!length) return 0;
-    int32_t whole = whole_token(bpe, piece, length);
-    if (whole >= 0) return cyg_ids_push(ids, whole) || (sizes && cyg_ids_push(sizes, (int32_t)length)) ? -1 : 0;
-    if (bpe->byte_level && length <= SHORT_BYTES && !sizes) {
-        if (cyg_ids_reserve(ids, SHORT)) return -1;
-        size_t count = merge_short(bpe, piece, length, ids->data + ids->size);
-        ids->size += count;
-        if (count) return 0;
-    }
-    if (scratch_for(bpe, s, length)) return -1;
-    uint32_t n = (uint32_t)(bpe->byte_level ? byte_symbols(bpe, bpe->starts, s, piece, length) : char_symbols(bpe, s, piece, length));
-    if (n <= FEW) {
-        int32_t key[FEW];
-        for (uint32_t i = 0; i < n; i++) key[i] = i + 1 < n ? pair_key(bpe, s->id[i], s->id[i + 1], i) : NO_KEY;
-        merge_few(bpe, s, key, n);
-    } else {
-        merge_many(bpe, s, n);
-    }
-    return write_out(s, n, ids, sizes);
+    int32_t whole = cyg_bpe_looks_up(bpe) ? cyg_bpe_if_whole(bpe, cyg_bpe_find_token(bpe, piece, length)) : -1;
+    if (whole < 0) return cyg_bpe_merge_piece(bpe, s, piece, length, ids, sizes);
+    return cyg_ids_push(ids, whole) || (sizes && cyg_ids_push(sizes, (int32_t)length)) ? -1 : 0;
 }

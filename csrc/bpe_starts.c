@@ -35,7 +35,7 @@ static void finder_free(finder *f)
 static int finder_init(finder *f, const cyg_bpe *bpe, const int32_t *merges, size_t count)
 {
     int32_t largest = 0;
-    for (size_t i = 0; i < bpe->tokens->count; i++) largest = bpe->tokens->tokens[i].id > largest ? bpe->tokens->tokens[i].id : largest;
+    for (size_t i = 0; i < bpe->tokens.count; i++) largest = bpe->tokens.tokens[i + 1].id > largest ? bpe->tokens.tokens[i + 1].id : largest;
     for (size_t i = 0; i < 3 * count; i++) largest = merges[i] > largest ? merges[i] : largest;
     *f = (finder){.bpe = bpe, .ids = (size_t)largest + 1};
     f->last_byte = calloc(f->ids, 1);
@@ -58,8 +58,8 @@ static void add_crossing(finder *f, int side, size_t merge, int32_t symbol, uint
 /* Merges across an end of a character of several bytes: one that begins with their right part, or one that ends with their left part. */
 static void list_crossings(finder *f, const int32_t *merges, size_t count)
 {
-    for (size_t i = 0; i < f->bpe->tokens->count; i++) {
-        const struct cyg_token *t = &f->bpe->tokens->tokens[i];
+    for (size_t i = 0; i < f->bpe->tokens.count; i++) {
+        const struct cyg_token *t = &f->bpe->tokens.tokens[i + 1];
         if (!t->size) continue;
         f->first_byte[t->id] = t->bytes[0];
         f->last_byte[t->id] = t->bytes[t->size - 1];
@@ -106,7 +106,7 @@ static int32_t merge_alone(const cyg_bpe *bpe, const uint8_t *bytes, size_t n, c
         }
         if (least == CYG_NO_RANK) return -1;
         c->rank = least > c->rank ? least : c->rank;
-        symbol[at] = bpe->merged[least];
+        symbol[at] = bpe->pairs.merged[least];
         memmove(symbol + at + 1, symbol + at + 2, (n - at - 2) * sizeof *symbol);
     }
 }
@@ -146,8 +146,8 @@ static int add_start(finder *f, const uint8_t *bytes, size_t n, uint32_t code)
 
 static int add_starts(finder *f)
 {
-    for (size_t i = 0; i < f->bpe->tokens->count; i++) {
-        const struct cyg_token *t = &f->bpe->tokens->tokens[i];
+    for (size_t i = 0; i < f->bpe->tokens.count; i++) {
+        const struct cyg_token *t = &f->bpe->tokens.tokens[i + 1];
         size_t size;
         if (t->size < 2 || t->size > 4) continue;
         uint32_t code = cyg_wide_at(t->bytes, 0, t->size, &size);

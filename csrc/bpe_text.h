@@ -2,7 +2,7 @@
 #ifndef CYG_BPE_TEXT_H
 #define CYG_BPE_TEXT_H
 
-#include "bpe_cache.h"
+#include "bpe_encode.h"
 
 typedef enum {
     CYG_PREPEND_NEVER,

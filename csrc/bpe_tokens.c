@@ -1,68 +1,79 @@
 /* The table of tokens by their bytes. */
 #include "bpe_tokens.h"
 
-#include <string.h>
-
 #include "bpe.h"
-#include "cyg_table.h"
-#include "scan_classes.h"
 
-static uint64_t hash_bytes(const uint8_t *p, size_t n)
+/* How far from its line a token may lie, and so how many lines there are behind the last. */
+enum { LINES_BEYOND = 16 };
+
+/* Returns 0, or 1 where the lines that may hold the token are full. */
+static int place(struct cyg_token_table *t, uint32_t index)
 {
-    uint64_t h = n * UINT64_C(0x9E3779B97F4A7C15);
-    while (n >= 8) {
-        h = (h ^ cyg_load64(p)) * UINT64_C(0xD6E8FEB86659FD93);
-        h ^= h >> 32;
-        p += 8;
-        n -= 8;
+    cyg_piece piece = cyg_piece_of(t->tokens[index].bytes, t->tokens[index].size);
+    cyg_line *line = t->lines + (cyg_token_line(t, piece.hash) - t->lines);
+    for (size_t i = 0; i < LINES_BEYOND * CYG_LINE_WAYS; i++) {
+        uint32_t *value = &line[i / CYG_LINE_WAYS].value[i % CYG_LINE_WAYS];
+        if (*value) continue;
+        line[i / CYG_LINE_WAYS].mark[i % CYG_LINE_WAYS] = cyg_token_mark(piece.hash);
+        *value = index;
+        return 0;
     }
-    uint64_t tail = 0;
-    for (size_t i = 0; i < n; i++) tail |= (uint64_t)p[i] << 8 * i;
-    h = (h ^ tail) * UINT64_C(0xD6E8FEB86659FD93);
-    return h ^ h >> 32;
+    return 1;
+}
+
+/* Empty lines, of which the last one stays empty. */
+static int make_lines(struct cyg_token_table *t)
+{
+    free(t->lines);
+    t->lines = cyg_table_alloc((((size_t)1 << t->line_bits) + LINES_BEYOND) * sizeof *t->lines);
+    return t->lines ? 0 : -1;
+}
+
+int cyg_tokens_init(struct cyg_token_table *t, size_t capacity)
+{
+    *t = (struct cyg_token_table){.capacity = capacity};
+    while (((size_t)CYG_LINE_WAYS << t->line_bits) * 4 < 7 * capacity) t->line_bits++;
+    t->tokens = calloc(capacity + 2, sizeof *t->tokens);
+    return !t->tokens || make_lines(t) ? -1 : 0;
+}
+
+void cyg_tokens_free(struct cyg_token_table *t)
+{
+    free(t->tokens);
+    free(t->lines);
+}
+
+static int grow(struct cyg_token_table *t)
+{
+    t->line_bits++;
+    if (make_lines(t)) return -1;
+    for (uint32_t i = 1; i <= t->count; i++)
+        if (place(t, i)) return 1;
+    return 0;
 }
 
 int cyg_bpe_add_token(cyg_bpe *bpe, const uint8_t *bytes, size_t size, int32_t id)
 {
-    struct cyg_token_table *t = bpe->tokens;
+    struct cyg_token_table *t = &bpe->tokens;
     if (t->count == t->capacity) return -1;
-    t->tokens[t->count++] = (struct cyg_token){bytes, (uint32_t)size, id};
-    uint64_t h = hash_bytes(bytes, size);
-    size_t mask = ((size_t)1 << t->bits) - 1, slot = (size_t)h & mask;
-    while (t->slots[slot]) slot = (slot + 1) & mask;
-    t->slots[slot] = (h & ~(uint64_t)UINT32_MAX) | t->count;
-    return 0;
+    t->tokens[++t->count] = (struct cyg_token){bytes, (uint32_t)size, id};
+    int status = place(t, (uint32_t)t->count);
+    while (status > 0) status = grow(t);
+    return status;
+}
+
+int32_t cyg_token_find(const struct cyg_token_table *t, const cyg_piece *piece)
+{
+    const cyg_line *line = cyg_token_line(t, piece->hash);
+    for (size_t i = 0;; i++) {
+        uint32_t index = line[i / CYG_LINE_WAYS].value[i % CYG_LINE_WAYS];
+        if (!index) return -1;
+        if (cyg_token_is(&t->tokens[index], piece)) return t->tokens[index].id;
+    }
 }
 
 int32_t cyg_bpe_find_token(const cyg_bpe *bpe, const uint8_t *bytes, size_t size)
 {
-    const struct cyg_token_table *t = bpe->tokens;
-    uint64_t h = hash_bytes(bytes, size);
-    size_t mask = ((size_t)1 << t->bits) - 1, slot = (size_t)h & mask;
-    for (; t->slots[slot]; slot = (slot + 1) & mask) {
-        if (t->slots[slot] >> 32 != h >> 32) continue;
-        const struct cyg_token *token = &t->tokens[(uint32_t)t->slots[slot] - 1];
-        if (token->size == size && memcmp(token->bytes, bytes, size) == 0) return token->id;
-    }
-    return -1;
-}
-
-uint64_t cyg_bpe_expect_slot(const cyg_bpe *bpe, const uint8_t *bytes, size_t size)
-{
-    const struct cyg_token_table *t = bpe->tokens;
-    uint64_t h = hash_bytes(bytes, size);
-    CYG_PREFETCH(&t->slots[h & (((size_t)1 << t->bits) - 1)]);
-    return h;
-}
-
-const struct cyg_token *cyg_bpe_expect_token(const cyg_bpe *bpe, uint64_t h)
-{
-    const struct cyg_token_table *t = bpe->tokens;
-    size_t mask = ((size_t)1 << t->bits) - 1, slot = (size_t)h & mask;
-    for (; t->slots[slot]; slot = (slot + 1) & mask) {
-        if (t->slots[slot] >> 32 != h >> 32) continue;
-        CYG_PREFETCH(&t->tokens[(uint32_t)t->slots[slot] - 1]);
-        return &t->tokens[(uint32_t)t->slots[slot] - 1];
-    }
-    return NULL;
+    cyg_piece piece = cyg_piece_of(bytes, size);
+    return cyg_token_confirm(&bpe->tokens, cyg_token_expect(&bpe->tokens, &piece), &piece);
 }

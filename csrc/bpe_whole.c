@@ -8,7 +8,6 @@
 
 #include <string.h>
 
-#include "bpe_rank.h"
 #include "bpe_tokens.h"
 #include "cyg_table.h"
 
@@ -62,25 +61,25 @@ static void make_tokens(const cyg_bpe *bpe, making *made, const int32_t *merges,
 static int ids_are_distinct(const struct cyg_token_table *tokens, uint8_t *seen)
 {
     for (size_t i = 0; i < tokens->count; i++)
-        if (seen[tokens->tokens[i].id]++) return 0;
+        if (seen[tokens->tokens[i + 1].id]++) return 0;
     return 1;
 }
 
 static size_t count_ids(const struct cyg_token_table *tokens, const int32_t *merges, size_t count)
 {
     int32_t largest = 0;
-    for (size_t i = 0; i < tokens->count; i++) largest = tokens->tokens[i].id > largest ? tokens->tokens[i].id : largest;
+    for (size_t i = 0; i < tokens->count; i++) largest = tokens->tokens[i + 1].id > largest ? tokens->tokens[i + 1].id : largest;
     for (size_t i = 0; i < 3 * count; i++) largest = merges[i] > largest ? merges[i] : largest;
     return (size_t)largest + 1;
 }
 
 int cyg_bpe_find_whole(cyg_bpe *bpe, const int32_t *merges, size_t count)
 {
-    size_t ids = count_ids(bpe->tokens, merges, count);
+    size_t ids = count_ids(&bpe->tokens, merges, count);
     making *made = cyg_table_alloc(ids * sizeof *made);
     uint8_t *whole = calloc(ids, 1);
     int status = made && whole ? 0 : -1;
-    if (!status && ids_are_distinct(bpe->tokens, whole) && place_symbols(bpe, made, ids)) {
+    if (!status && ids_are_distinct(&bpe->tokens, whole) && place_symbols(bpe, made, ids)) {
         make_tokens(bpe, made, merges, count);
         for (size_t i = 0; i < ids; i++) whole[i] = made[i].rank != NEVER;
         bpe->whole = whole;

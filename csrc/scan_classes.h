@@ -54,6 +54,17 @@ static inline unsigned cyg_trailing_zeros(uint64_t v)
 #endif
 }
 
+static inline unsigned cyg_highest_bit(uint64_t v)
+{
+#if defined(__GNUC__) || defined(__clang__)
+    return 63 - (unsigned)__builtin_clzll(v);
+#else
+    unsigned n = 0;
+    while (v >>= 1) n++;
+    return n;
+#endif
+}
+
 /* Bytes in the character that begins with this byte. */
 static inline size_t cyg_utf8_size(uint8_t lead) { return lead < 0xC0 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4; }
 

@@ -63,7 +63,7 @@ cdef class Merges:
         cdef int64_t found
         self.reserve(capacity)
         tokens.vocab = vocab
-        if cyg_bpe_init(&tokens.c, 0, len(vocab)):
+        if cyg_bpe_init(&tokens.c, len(vocab)):
             raise MemoryError
         tokens.add_tokens(None)
         if json is not None:
@@ -154,7 +154,7 @@ cdef class Bpe:
         cdef Py_ssize_t i
         self.vocab = vocab
         self.byte_level = byte_level
-        if cyg_bpe_init(&self.c, merges.count, len(vocab)):
+        if cyg_bpe_init(&self.c, len(vocab)) or cyg_pairs_init(&self.c.pairs, merges.data, merges.count, largest_id(vocab)):
             raise MemoryError
         self.c.byte_level = byte_level
         self.c.unk = unk_id
@@ -163,8 +163,6 @@ cdef class Bpe:
         self.c.ignore_merges = ignore_merges
         for i in range(256):
             self.c.byte_id[i] = byte_ids[i]
-        for i in range(merges.count):
-            cyg_bpe_add_merge(&self.c, merges.data[3 * i], merges.data[3 * i + 1], i, merges.data[3 * i + 2])
         self.add_tokens(alphabet)
         if not byte_level:
             self.add_chars(prefix, suffix)
@@ -288,7 +286,14 @@ cdef class Bpe:
     def rank(self, int32_t left, int32_t right):
         """(rank, merged id) of a pair, or None."""
         cdef uint32_t rank = cyg_bpe_rank(&self.c, left, right)
-        return None if rank == CYG_NO_RANK else (rank, self.c.merged[rank])
+        return None if rank == CYG_NO_RANK else (rank, self.c.pairs.merged[rank])
+
+
+cdef int32_t largest_id(dict vocab) except -1:
+    cdef int32_t number, largest = 0
+    for number in vocab.values():
+        largest = max(largest, number)
+    return largest
 
 
 cdef Py_ssize_t spell_out(uint8_t *out, const uint8_t *text, Py_ssize_t size, const uint8_t *alphabet) noexcept:

@@ -37,6 +37,8 @@ cdef extern from "bpe.h" nogil:
         CYG_BPE_MAX_ID
         CYG_BPE_MAX_MERGES
         CYG_NO_RANK
+    ctypedef struct cyg_pairs:
+        int32_t *merged
     ctypedef struct cyg_bpe:
         int byte_level
         int32_t *byte_id
@@ -46,13 +48,12 @@ cdef extern from "bpe.h" nogil:
         int ignore_merges
         uint8_t affix[2][64]
         size_t *affix_size
-        int32_t *merged
-        size_t merges
+        cyg_pairs pairs
     ctypedef struct cyg_bpe_scratch:
         pass
-    int cyg_bpe_init(cyg_bpe *bpe, size_t merges, size_t tokens)
+    int cyg_bpe_init(cyg_bpe *bpe, size_t tokens)
+    int cyg_pairs_init(cyg_pairs *pairs, const int32_t *merges, size_t count, int32_t largest)
     void cyg_bpe_free(cyg_bpe *bpe)
-    void cyg_bpe_add_merge(cyg_bpe *bpe, int32_t left, int32_t right, uint32_t rank, int32_t merged)
     int cyg_bpe_finish(cyg_bpe *bpe)
     uint32_t cyg_bpe_rank(const cyg_bpe *bpe, int32_t left, int32_t right)
     int cyg_bpe_add_token(cyg_bpe *bpe, const uint8_t *bytes, size_t size, int32_t id)
@@ -72,7 +73,7 @@ cdef extern from "bpe_starts.h" nogil:
     int cyg_bpe_find_starts(cyg_bpe *bpe, const int32_t *merges, size_t count)
 
 
-cdef extern from "bpe_cache.h" nogil:
+cdef extern from "bpe_encode.h" nogil:
     ctypedef struct cyg_bpe_space:
         cyg_bpe_scratch scratch
         cyg_classes classes
