@@ -2,9 +2,6 @@
 #ifndef CYG_BPE_H
 #define CYG_BPE_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "bpe_pairs.h"
 #include "bpe_tokens.h"
 #include "cyg_ids.h"
@@ -70,8 +67,10 @@ static inline uint32_t cyg_bpe_rank(const cyg_bpe *bpe, int32_t left, int32_t ri
     return merge ? cyg_merge_rank(merge) : CYG_NO_RANK;
 }
 
-/* Declares a token for whole-word look-ups; `bytes` must stay. Returns 0, or -1 when memory is out. */
+/* Declares a token for whole-word look-ups; `bytes` must stay, and 16 be readable. Returns 0, or -1 when memory is out. */
 int cyg_bpe_add_token(cyg_bpe *bpe, const uint8_t *bytes, size_t size, int32_t id);
+/* After all tokens. Returns 0, or -1 when memory is out. */
+int cyg_bpe_index_tokens(cyg_bpe *bpe);
 int32_t cyg_bpe_find_token(const cyg_bpe *bpe, const uint8_t *bytes, size_t size);
 /* Declares the symbol of a character; variant bits: 1 not first, 2 last. Returns 0, or -1 when memory is out. */
 int cyg_bpe_add_char(cyg_bpe *bpe, unsigned variant, uint32_t code_point, int32_t id);

@@ -9,7 +9,7 @@ int cyg_cache_ready(cyg_bpe_cache *c)
     *c = (cyg_bpe_cache){.arena_used = 4};
     c->shorts = cyg_table_alloc(((size_t)2 << CYG_SHORT_BITS) * sizeof *c->shorts);
     c->longs = cyg_table_alloc(((size_t)1 << CYG_LONG_BITS) * sizeof *c->longs);
-    c->arena = malloc(ARENA_SIZE);
+    c->arena = cyg_huge_alloc(ARENA_SIZE);
     if (c->shorts && c->longs && c->arena) return 0;
     cyg_cache_free(c);
     return -1;
@@ -41,7 +41,7 @@ static void keep_short(cyg_bpe_cache *c, const cyg_piece *piece, const int32_t *
     cyg_short_piece e = {piece->low, piece->high, {0}};
     if (count <= CYG_SHORT_IDS) {
         memcpy(e.ids, ids, sizeof e.ids);
-        e.ids[0] |= (uint32_t)count << CYG_ID_BITS;
+        e.ids[0] = count ? e.ids[0] | (uint32_t)count << CYG_ID_BITS : 0;
     } else {
         e.ids[0] = (uint32_t)CYG_IN_ARENA << CYG_ID_BITS;
         e.ids[1] = arena_place(c, count * sizeof *ids);

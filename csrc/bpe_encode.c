@@ -49,12 +49,12 @@ static void locate(const cyg_bpe_cache *cache, cyg_piece *batch, const uint8_t *
     for (size_t k = 0; k < n; k++) prefetch_stored(cache, longs[k]);
 }
 
-/* The first of `ahead` pieces of a batch, of which those that are new are learnt where it is. */
+/* The first of `ahead` pieces of a batch; where it is new, all new ones of them are learnt. */
 static CYG_APART int encode_long(const cyg_bpe *bpe, cyg_bpe_space *space, const cyg_piece *piece, size_t ahead, cyg_ids *ids)
 {
     int found = 0;
     if (piece->length <= CYG_LONG_MAX && !(found = cyg_cache_recall_long(&space->cache, piece, ids))) {
-        if (cyg_bpe_learn(bpe, &space->cache, &space->scratch, piece, ahead)) return -1;
+        if (cyg_bpe_learn(bpe, space, piece, ahead, ids)) return -1;
         found = cyg_cache_recall_long(&space->cache, piece, ids);
     }
     if (found < 0) return -1;
@@ -78,7 +78,7 @@ int cyg_bpe_encode_pieces(const cyg_bpe *bpe, cyg_bpe_space *space, const uint8_
             }
             const cyg_short_piece *e;
             for (size_t ahead = n - k; CYG_RARELY(!(e = cyg_short_find(piece))); ahead = 1)
-                if (cyg_bpe_learn(bpe, &space->cache, &space->scratch, piece, ahead)) return -1;
+                if (cyg_bpe_learn(bpe, space, piece, ahead, ids)) return -1;
             if (cyg_short_append(&space->cache, e, ids)) return -1;
         }
     }

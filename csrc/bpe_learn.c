@@ -3,7 +3,7 @@
 
 #include "bpe_few.h"
 
-/* Pieces that are not in the first line of theirs; the second is asked for. */
+/* Pieces that are not in the first line of theirs. */
 static size_t find_missing(const cyg_bpe_cache *cache, const cyg_piece *pieces, size_t count, const cyg_piece **missing)
 {
     size_t n = 0;
@@ -11,13 +11,12 @@ static size_t find_missing(const cyg_bpe_cache *cache, const cyg_piece *pieces, 
         const cyg_piece *piece = missing[n] = &pieces[k];
         if (CYG_RARELY(piece->length > CYG_SHORT_BYTES)) {
             n += piece->length <= CYG_LONG_MAX && !cyg_long_find(cache, piece);
-            continue;
+        } else {
+            const cyg_short_piece *e = cyg_short_line(piece, 0);
+            size_t first = (size_t)(e[0].low == piece->low) & (size_t)(e[0].high == piece->high);
+            size_t second = (size_t)(e[1].low == piece->low) & (size_t)(e[1].high == piece->high);
+            n += !(first | second);
         }
-        const cyg_short_piece *e = cyg_short_line(piece, 0);
-        size_t found = ((size_t)(e[0].low == piece->low) & (size_t)(e[0].high == piece->high)) | ((size_t)(e[1].low == piece->low) & (size_t)(e[1].high == piece->high));
-        if (found) continue;
-        CYG_PREFETCH(cyg_short_line(piece, 1));
-        n++;
     }
     return n;
 }
@@ -28,13 +27,19 @@ typedef struct {
     const struct cyg_token *seems;
 } new_piece;
 
-/* Those that are not in the second line either; what looking them up as tokens needs is asked for, one step for all of them, then the next. */
-static size_t expect_tokens(const cyg_bpe *bpe, const cyg_bpe_cache *cache, const cyg_piece *const *missing, size_t count, new_piece *news)
+/* Those that are not in the second line either, mostly once each; what looking them up as tokens needs is asked for, one step for all of them, then
+ * the next. */
+static size_t expect_tokens(const cyg_bpe *bpe, const cyg_piece *const *missing, size_t count, new_piece *news)
 {
+    uint64_t seen[CYG_BATCH] = {0};
     size_t n = 0;
+    for (size_t k = 0; k < count; k++)
+        if (missing[k]->length <= CYG_SHORT_BYTES) CYG_PREFETCH(cyg_short_line(missing[k], 1));
     for (size_t k = 0; k < count; k++) {
         const cyg_piece *piece = news[n].piece = missing[k];
-        if (piece->length <= CYG_SHORT_BYTES && cyg_short_in(cyg_short_line(piece, 1), piece)) continue;
+        uint64_t *same = &seen[(piece->hash >> 32) % CYG_BATCH];
+        if (*same == piece->hash || (piece->length <= CYG_SHORT_BYTES && cyg_short_in(cyg_short_line(piece, 1), piece))) continue;
+        *same = piece->hash;
         cyg_token_expect_line(&bpe->tokens, piece);
         n++;
     }
@@ -43,13 +48,32 @@ static size_t expect_tokens(const cyg_bpe *bpe, const cyg_bpe_cache *cache, cons
     return n;
 }
 
+/* Keeps the ids of a piece, unless it came twice and is there already. */
 static void keep(cyg_bpe_cache *cache, const cyg_piece *piece, const int32_t *ids, size_t count)
 {
-    /* A piece that comes twice in a batch is learnt twice. */
     if (piece->length <= CYG_SHORT_BYTES ? !cyg_short_find(piece) : !cyg_long_find(cache, piece)) cyg_cache_keep(cache, piece, ids, count);
 }
 
-/* Pieces that are no tokens, which merge in turns. */
+/* Keeps a piece that is a token. Returns 0 where it is none. */
+static int keep_token(const cyg_bpe *bpe, cyg_bpe_cache *cache, const new_piece *new)
+{
+    int32_t ids[CYG_SHORT_IDS] = {cyg_bpe_if_whole(bpe, cyg_token_confirm(&bpe->tokens, new->seems, new->piece))};
+    if (ids[0] < 0) return 0;
+    keep(cache, new->piece, ids, 1);
+    return 1;
+}
+
+/* A piece whose symbols are many or not bytes. Returns 0, or -1 when memory is out. */
+static int keep_merged(const cyg_bpe *bpe, cyg_bpe_space *space, const cyg_piece *piece, cyg_ids *ids)
+{
+    size_t before = ids->size;
+    if (cyg_bpe_merge_piece(bpe, &space->scratch, piece->start, piece->length, ids, NULL) || cyg_ids_reserve(ids, CYG_SHORT_IDS)) return -1;
+    keep(&space->cache, piece, ids->data + before, ids->size - before);
+    ids->size = before;
+    return 0;
+}
+
+/* Pieces that merge in turns. */
 enum { POT = 16 };
 typedef struct {
     const cyg_piece *piece;
@@ -57,25 +81,32 @@ typedef struct {
 } merging;
 
 /* Begins a new piece. Returns 1 where it takes part in the turns, 0 where it is done, -1 when memory is out. */
-static int begin(const cyg_bpe *bpe, cyg_bpe_cache *cache, cyg_bpe_scratch *scratch, merging *m, const new_piece *new)
+static int begin(const cyg_bpe *bpe, cyg_bpe_space *space, merging *m, const new_piece *new, cyg_ids *ids)
 {
-    const cyg_piece *piece = m->piece = new->piece;
-    if (cyg_bpe_looks_up(bpe)) {
-        int32_t id = cyg_bpe_if_whole(bpe, cyg_token_confirm(&bpe->tokens, new->seems, piece));
-        if (id >= 0) {
-            keep(cache, piece, (int32_t[CYG_SHORT_IDS]){id}, 1);
-            return 0;
-        }
-    }
-    if (cyg_few_begin(bpe, &m->few, piece)) return 1;
-    cyg_ids ids = {0};
-    int status = cyg_bpe_merge_piece(bpe, scratch, piece->start, piece->length, &ids, NULL) || cyg_ids_reserve(&ids, CYG_SHORT_IDS) ? -1 : 0;
-    if (!status) keep(cache, piece, ids.data, ids.size);
-    free(ids.data);
-    return status;
+    m->piece = new->piece;
+    if (cyg_bpe_looks_up(bpe) && keep_token(bpe, &space->cache, new)) return 0;
+    return cyg_few_begin(bpe, &m->few, m->piece) ? 1 : keep_merged(bpe, space, m->piece, ids);
 }
 
-static int merge_all(const cyg_bpe *bpe, cyg_bpe_cache *cache, cyg_bpe_scratch *scratch, const new_piece *news, size_t count)
+/* Makes the choice of those in turn; the ones without are kept and go behind the others, whose number is returned. */
+static size_t choose(const cyg_bpe *bpe, cyg_bpe_cache *cache, merging **turn, size_t active)
+{
+    for (size_t k = 0; k < active;) {
+        merging *m = turn[k];
+        if (cyg_few_choose(&bpe->pairs, &m->few)) {
+            k++;
+            continue;
+        }
+        int32_t ids[CYG_FEW];
+        keep(cache, m->piece, ids, cyg_few_end(&m->few, ids));
+        turn[k] = turn[--active];
+        turn[active] = m;
+    }
+    return active;
+}
+
+/* One step of each piece in the pot after that of another: between the steps of one, the memory answers. */
+static int merge_all(const cyg_bpe *bpe, cyg_bpe_space *space, const new_piece *news, size_t count, cyg_ids *ids)
 {
     merging pot[POT], *turn[POT];
     size_t active = 0, next = 0;
@@ -83,32 +114,22 @@ static int merge_all(const cyg_bpe *bpe, cyg_bpe_cache *cache, cyg_bpe_scratch *
     do {
         size_t older = active;
         while (next < count && active < POT) {
-            int status = begin(bpe, cache, scratch, turn[active], &news[next++]);
+            int status = begin(bpe, space, turn[active], &news[next++], ids);
             if (status < 0) return -1;
             active += (size_t)status;
         }
         for (size_t k = 0; k < older; k++) cyg_few_merge(&bpe->pairs, &turn[k]->few);
         for (size_t k = older; k < active; k++) cyg_few_look_up(bpe, &turn[k]->few, turn[k]->piece);
-        for (size_t k = 0; k < active;) {
-            merging *m = turn[k];
-            if (cyg_few_choose(&bpe->pairs, &m->few)) {
-                k++;
-                continue;
-            }
-            int32_t ids[CYG_FEW];
-            keep(cache, m->piece, ids, cyg_few_end(&m->few, ids));
-            turn[k] = turn[--active];
-            turn[active] = m;
-        }
+        active = choose(bpe, &space->cache, turn, active);
     } while (next < count || active);
     return 0;
 }
 
-int cyg_bpe_learn(const cyg_bpe *bpe, cyg_bpe_cache *cache, cyg_bpe_scratch *scratch, const cyg_piece *pieces, size_t count)
+int cyg_bpe_learn(const cyg_bpe *bpe, cyg_bpe_space *space, const cyg_piece *pieces, size_t count, cyg_ids *ids)
 {
     const cyg_piece *missing[CYG_BATCH + 1];
     new_piece news[CYG_BATCH + 1];
-    count = find_missing(cache, pieces, count, missing);
-    count = expect_tokens(bpe, cache, missing, count, news);
-    return merge_all(bpe, cache, scratch, news, count);
+    count = find_missing(&space->cache, pieces, count, missing);
+    count = expect_tokens(bpe, missing, count, news);
+    return merge_all(bpe, space, news, count, ids);
 }

@@ -1,7 +1,7 @@
 /* Lines of a hash table: eight marks, then the value that belongs to each; 0 is none.
  *
  * All marks of a line are compared at once, so that a look-up has no branch that is hard to foresee, whether it finds something or not. What finds no room
- * in its line lies in the next one. */
+ * in its line lies in the next one that has some, of CYG_LINES_TRIED: so many more lie behind the last. */
 #ifndef CYG_BPE_LINES_H
 #define CYG_BPE_LINES_H
 
@@ -13,7 +13,8 @@
 #include <emmintrin.h>
 #endif
 
-enum { CYG_LINE_WAYS = 8 };
+/* A table whose lines are too few is made anew with twice as many, at most so often: no file that is meant to be read needs more. */
+enum { CYG_LINE_WAYS = 8, CYG_LINES_TRIED = 16, CYG_LINES_GROWTH = 4 };
 
 typedef struct {
     uint32_t mark[CYG_LINE_WAYS], value[CYG_LINE_WAYS];
@@ -37,12 +38,26 @@ static inline uint32_t cyg_line_value(const cyg_line *line, uint32_t mark)
 #endif
 }
 
-/* The same from this line on to the first that has room. */
+/* The same of this line or the first of those after it that has such entries. */
 static inline uint32_t cyg_lines_value(const cyg_line *line, uint32_t mark)
 {
     uint32_t value = cyg_line_value(line, mark);
-    while (line->value[CYG_LINE_WAYS - 1] && !value) value = cyg_line_value(++line, mark);
+    for (const cyg_line *last = line + CYG_LINES_TRIED - 1; line->value[CYG_LINE_WAYS - 1] && !value && line < last;) value = cyg_line_value(++line, mark);
     return value;
+}
+
+/* Returns 0, or 1 where none of the lines that are tried has room. */
+static inline int cyg_lines_add(cyg_line *line, uint32_t mark, uint32_t value)
+{
+    for (const cyg_line *end = line + CYG_LINES_TRIED; line < end; line++) {
+        size_t used = 0; /* counted rather than searched for: no branch that waits for the memory */
+        for (int k = 0; k < CYG_LINE_WAYS; k++) used += line->value[k] != 0;
+        if (used == CYG_LINE_WAYS) continue;
+        line->mark[used] = mark;
+        line->value[used] = value;
+        return 0;
+    }
+    return 1;
 }
 
 #endif

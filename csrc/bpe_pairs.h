@@ -1,7 +1,7 @@
 /* The table of merges: by left and right token, when they merge and to what.
  *
  * A pair is multiplied by an odd number, modulo its own size: the upper bits say in which line it lies, the lower ones are its mark. As it may lie in one of
- * the next lines, the mark has some bits of the line too.
+ * the next lines, the mark has some bits of the line too, so that it tells the pair in all of those.
  *
  * A merge is a number that is larger the earlier it comes, with room for a place in a piece; 0 is none. It is large enough to be a normal float too:
  * those are ordered as their bits are, and their maximum is one instruction everywhere. */

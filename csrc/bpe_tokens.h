@@ -23,15 +23,15 @@ struct cyg_token_table {
 int cyg_tokens_init(struct cyg_token_table *table, size_t capacity);
 void cyg_tokens_free(struct cyg_token_table *table);
 
-static inline const cyg_line *cyg_token_line(const struct cyg_token_table *t, uint64_t hash) { return t->lines + (hash >> 1 >> (63 - t->line_bits)); }
+static inline size_t cyg_token_line(const struct cyg_token_table *t, uint64_t hash) { return (size_t)(hash >> 1 >> (63 - t->line_bits)); }
 static inline uint32_t cyg_token_mark(uint64_t hash) { return (uint32_t)(hash >> 8); }
 
 /* Finding many tokens: the memory is asked for the line of each, then for what seems to be the token, then for its bytes. */
-static inline void cyg_token_expect_line(const struct cyg_token_table *t, const cyg_piece *piece) { CYG_PREFETCH(cyg_token_line(t, piece->hash)); }
+static inline void cyg_token_expect_line(const struct cyg_token_table *t, const cyg_piece *piece) { CYG_PREFETCH(t->lines + cyg_token_line(t, piece->hash)); }
 
 static inline const struct cyg_token *cyg_token_expect(const struct cyg_token_table *t, const cyg_piece *piece)
 {
-    uint32_t index = cyg_lines_value(cyg_token_line(t, piece->hash), cyg_token_mark(piece->hash));
+    uint32_t index = cyg_lines_value(t->lines + cyg_token_line(t, piece->hash), cyg_token_mark(piece->hash));
     /* Of several with one mark nothing can be told here: any but none. */
     const struct cyg_token *token = t->tokens + (index <= t->count ? index : 1);
     CYG_PREFETCH(token);

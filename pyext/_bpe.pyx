@@ -189,7 +189,7 @@ cdef class Bpe:
         for token in self.vocab:
             PyUnicode_AsUTF8AndSize(token, &size)
             total += size
-        self.spelled = out = <uint8_t *> malloc(total + 1)
+        self.spelled = out = <uint8_t *> malloc(total + 16)
         if out == NULL:
             raise MemoryError
         for token, number in self.vocab.items():
@@ -204,6 +204,8 @@ cdef class Bpe:
             if cyg_bpe_add_token(&self.c, out + used, size, token_id):
                 raise MemoryError
             used += size
+        if cyg_bpe_index_tokens(&self.c):
+            raise MemoryError
         return 0
 
     cdef int add_chars(self, str prefix, str suffix) except -1:

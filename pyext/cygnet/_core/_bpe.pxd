@@ -57,6 +57,7 @@ cdef extern from "bpe.h" nogil:
     int cyg_bpe_finish(cyg_bpe *bpe)
     uint32_t cyg_bpe_rank(const cyg_bpe *bpe, int32_t left, int32_t right)
     int cyg_bpe_add_token(cyg_bpe *bpe, const uint8_t *bytes, size_t size, int32_t id)
+    int cyg_bpe_index_tokens(cyg_bpe *bpe)
     int32_t cyg_bpe_find_token(const cyg_bpe *bpe, const uint8_t *bytes, size_t size)
     int cyg_bpe_add_neighbours(cyg_bpe *bpe, const uint8_t *token, size_t size)
     int cyg_bpe_add_char(cyg_bpe *bpe, unsigned variant, uint32_t code_point, int32_t id)
