@@ -48,18 +48,12 @@ static size_t expect_tokens(const cyg_bpe *bpe, const cyg_piece *const *missing,
     return n;
 }
 
-/* Keeps the ids of a piece, unless it came twice and is there already. */
-static void keep(cyg_bpe_cache *cache, const cyg_piece *piece, const int32_t *ids, size_t count)
-{
-    if (piece->length <= CYG_SHORT_BYTES ? !cyg_short_find(piece) : !cyg_long_find(cache, piece)) cyg_cache_keep(cache, piece, ids, count);
-}
-
 /* Keeps a piece that is a token. Returns 0 where it is none. */
 static int keep_token(const cyg_bpe *bpe, cyg_bpe_cache *cache, const new_piece *new)
 {
     int32_t ids[CYG_SHORT_IDS] = {cyg_bpe_if_whole(bpe, cyg_token_confirm(&bpe->tokens, new->seems, new->piece))};
     if (ids[0] < 0) return 0;
-    keep(cache, new->piece, ids, 1);
+    cyg_cache_keep(cache, new->piece, ids, 1);
     return 1;
 }
 
@@ -68,7 +62,7 @@ static int keep_merged(const cyg_bpe *bpe, cyg_bpe_space *space, const cyg_piece
 {
     size_t before = ids->size;
     if (cyg_bpe_merge_piece(bpe, &space->scratch, piece->start, piece->length, ids, NULL) || cyg_ids_reserve(ids, CYG_SHORT_IDS)) return -1;
-    keep(&space->cache, piece, ids->data + before, ids->size - before);
+    cyg_cache_keep(&space->cache, piece, ids->data + before, ids->size - before);
     ids->size = before;
     return 0;
 }
@@ -98,7 +92,7 @@ static size_t choose(const cyg_bpe *bpe, cyg_bpe_cache *cache, merging **turn, s
             continue;
         }
         int32_t ids[CYG_FEW];
-        keep(cache, m->piece, ids, cyg_few_end(&m->few, ids));
+        cyg_cache_keep(cache, m->piece, ids, cyg_few_end(&m->few, ids));
         turn[k] = turn[--active];
         turn[active] = m;
     }
