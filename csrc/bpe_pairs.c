@@ -17,7 +17,7 @@ static void replace(cyg_line *line, uint32_t mark, uint32_t merge)
 {
     for (size_t k = 0;; line += ++k / CYG_LINE_WAYS, k %= CYG_LINE_WAYS) {
         if (line->mark[k] != mark) continue;
-        line->value[k] = merge;
+        line->value[k] = merge | (line->value[k] & CYG_GOES_ON);
         return;
     }
 }
@@ -47,7 +47,7 @@ int cyg_pairs_init(cyg_pairs *p, const int32_t *merges, size_t count, int32_t la
 {
     p->id_bits = bits_of((uint64_t)largest);
     p->line_bits = 2 * p->id_bits > MARK_BITS - TRIED_BITS ? 2 * p->id_bits - (MARK_BITS - TRIED_BITS) : 0;
-    while (p->line_bits < 2 * p->id_bits && ((size_t)CYG_LINE_WAYS << p->line_bits) * 4 < 7 * count) p->line_bits++;
+    while (p->line_bits < 2 * p->id_bits && cyg_lines_are_few(p->line_bits, count)) p->line_bits++;
     p->merged = malloc((count + 1) * sizeof *p->merged);
     if (!p->merged) return -1;
     for (unsigned most = p->line_bits + CYG_LINES_GROWTH; p->line_bits <= most; p->line_bits++) {

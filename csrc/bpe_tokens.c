@@ -49,7 +49,7 @@ static int place_all(struct cyg_token_table *t)
 int cyg_bpe_index_tokens(cyg_bpe *bpe)
 {
     struct cyg_token_table *t = &bpe->tokens;
-    while (((size_t)CYG_LINE_WAYS << t->line_bits) * 4 < 7 * t->count) t->line_bits++;
+    while (cyg_lines_are_few(t->line_bits, t->count)) t->line_bits++;
     for (unsigned most = t->line_bits + CYG_LINES_GROWTH; t->line_bits <= most; t->line_bits++) {
         int status = place_all(t);
         if (status <= 0) return status;
@@ -63,7 +63,7 @@ int32_t cyg_token_find(const struct cyg_token_table *t, const cyg_piece *piece)
 {
     const cyg_line *line = t->lines + cyg_token_line(t, piece->hash);
     for (size_t i = 0; i < CYG_LINES_TRIED * CYG_LINE_WAYS; i++) {
-        uint32_t index = line[i / CYG_LINE_WAYS].value[i % CYG_LINE_WAYS];
+        uint32_t index = line[i / CYG_LINE_WAYS].value[i % CYG_LINE_WAYS] & ~CYG_GOES_ON;
         if (!index) break;
         if (cyg_token_is(&t->tokens[index], piece)) return t->tokens[index].id;
     }
