@@ -66,7 +66,7 @@ static void keep_long(cyg_bpe_cache *c, const cyg_piece *piece, const int32_t *i
     memcpy(c->arena + place + padded(piece->length), ids, count * sizeof *ids);
     cyg_long_piece *line = cyg_long_line(c, piece);
     memmove(line + 1, line, (CYG_LONG_WAYS - 1) * sizeof *line);
-    line[0] = (cyg_long_piece){piece->hash, place, (uint16_t)piece->length, (uint16_t)count};
+    line[0] = (cyg_long_piece){piece->low, place, (uint16_t)piece->length, (uint16_t)count};
 }
 
 void cyg_cache_keep(cyg_bpe_cache *c, const cyg_piece *piece, const int32_t *ids, size_t count)

@@ -53,7 +53,7 @@ int cyg_cache_recall_long(const cyg_bpe_cache *cache, const cyg_piece *piece, cy
 /* Finds the lines that may hold a short piece and asks the memory for the first. */
 static inline void cyg_short_locate(const cyg_bpe_cache *cache, cyg_piece *piece)
 {
-    piece->line = cache->shorts + 2 * (piece->hash >> (64 - CYG_SHORT_BITS));
+    piece->line = cache->shorts + 2 * (cyg_piece_hash_short(piece) >> (64 - CYG_SHORT_BITS));
     CYG_PREFETCH(piece->line);
 }
 
@@ -96,7 +96,7 @@ static inline int cyg_short_append(const cyg_bpe_cache *cache, const cyg_short_p
 /* The entries that may hold a long piece, side by side. */
 static inline cyg_long_piece *cyg_long_line(const cyg_bpe_cache *cache, const cyg_piece *piece)
 {
-    return cache->longs + (piece->hash >> (64 - CYG_LONG_BITS) & ~(uint64_t)(CYG_LONG_WAYS - 1));
+    return cache->longs + (piece->low >> (64 - CYG_LONG_BITS) & ~(uint64_t)(CYG_LONG_WAYS - 1));
 }
 
 /* The entry that seems to be a long piece's, or NULL. */
@@ -104,7 +104,7 @@ static inline const cyg_long_piece *cyg_long_find(const cyg_bpe_cache *cache, co
 {
     const cyg_long_piece *e = cyg_long_line(cache, piece);
     for (int k = 0; k < CYG_LONG_WAYS; k++)
-        if (e[k].hash == piece->hash && e[k].offset) return &e[k];
+        if (e[k].hash == piece->low && e[k].offset) return &e[k];
     return NULL;
 }
 

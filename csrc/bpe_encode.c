@@ -43,7 +43,7 @@ static void locate(const cyg_bpe_cache *cache, cyg_piece *batch, const uint8_t *
         if (CYG_RARELY(end - piece->start < 16))
             *piece = cyg_piece_of(piece->start, piece->length);
         else
-            cyg_piece_hash_short(piece, piece->start);
+            cyg_piece_key_short(piece, piece->start);
         cyg_short_locate(cache, piece);
     }
     for (size_t k = 0; k < n; k++) prefetch_stored(cache, longs[k]);

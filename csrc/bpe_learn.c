@@ -25,6 +25,7 @@ static size_t find_missing(const cyg_bpe_cache *cache, const cyg_piece *pieces, 
 typedef struct {
     const cyg_piece *piece;
     const struct cyg_token *seems;
+    uint64_t hash;
 } new_piece;
 
 /* Those that are not in the second line either, mostly once each; what looking them up as tokens needs is asked for, one step for all of them, then
@@ -37,13 +38,13 @@ static size_t expect_tokens(const cyg_bpe *bpe, const cyg_piece *const *missing,
         if (missing[k]->length <= CYG_SHORT_BYTES) CYG_PREFETCH(cyg_short_line(missing[k], 1));
     for (size_t k = 0; k < count; k++) {
         const cyg_piece *piece = news[n].piece = missing[k];
-        uint64_t *same = &seen[(piece->hash >> 32) % CYG_BATCH];
-        if (*same == piece->hash || (piece->length <= CYG_SHORT_BYTES && cyg_short_in(cyg_short_line(piece, 1), piece))) continue;
-        *same = piece->hash;
-        cyg_token_expect_line(&bpe->tokens, piece);
+        uint64_t hash = news[n].hash = cyg_piece_hash(piece), *same = &seen[(hash >> 32) % CYG_BATCH];
+        if (*same == hash || (piece->length <= CYG_SHORT_BYTES && cyg_short_in(cyg_short_line(piece, 1), piece))) continue;
+        *same = hash;
+        cyg_token_expect_line(&bpe->tokens, hash);
         n++;
     }
-    for (size_t k = 0; k < n; k++) news[k].seems = cyg_token_expect(&bpe->tokens, news[k].piece);
+    for (size_t k = 0; k < n; k++) news[k].seems = cyg_token_expect(&bpe->tokens, news[k].hash);
     for (size_t k = 0; k < n; k++) CYG_PREFETCH(news[k].seems->bytes);
     return n;
 }

@@ -11,8 +11,7 @@ enum { CYG_SHORT_BYTES = 15 };
 typedef struct {
     const uint8_t *start;
     size_t length;
-    uint64_t low, high; /* of a short piece: its bytes, and in the top byte their number */
-    uint64_t hash;
+    uint64_t low, high; /* of a short piece: its bytes, and in the top byte their number; of a long one its hash, in low */
     void *line; /* of a short piece: the first place in the cache where it may lie */
 } cyg_piece;
 
@@ -38,17 +37,23 @@ static inline void cyg_piece_hash_long(cyg_piece *piece)
     for (; n > 16; p += 16, n -= 16) cyg_hash_mix(&a, &b, p);
     cyg_hash_mix(&a, &b, p + n - 16);
     a = (a ^ (b << 17 | b >> 47)) * UINT64_C(0x94D049BB133111EB);
-    piece->hash = a ^ a >> 31;
+    piece->low = a ^ a >> 31;
 }
 
 /* At most CYG_SHORT_BYTES; 16 can be read at p. */
-static inline void cyg_piece_hash_short(cyg_piece *piece, const uint8_t *p)
+static inline void cyg_piece_key_short(cyg_piece *piece, const uint8_t *p)
 {
     piece->low = cyg_load64(p) & cyg_low_mask[piece->length];
     piece->high = (cyg_load64(p + 8) & cyg_high_mask[piece->length]) | (uint64_t)piece->length << 56;
-    uint64_t h = (piece->low ^ (piece->high << 29 | piece->high >> 35)) * UINT64_C(0x9E3779B97F4A7C15);
-    piece->hash = (h ^ h >> 29) * UINT64_C(0xBF58476D1CE4E5B9);
 }
+
+static inline uint64_t cyg_piece_hash_short(const cyg_piece *piece)
+{
+    uint64_t h = (piece->low ^ (piece->high << 29 | piece->high >> 35)) * UINT64_C(0x9E3779B97F4A7C15);
+    return (h ^ h >> 29) * UINT64_C(0xBF58476D1CE4E5B9);
+}
+
+static inline uint64_t cyg_piece_hash(const cyg_piece *piece) { return piece->length > CYG_SHORT_BYTES ? piece->low : cyg_piece_hash_short(piece); }
 
 /* Of bytes behind which nothing may be read. */
 static inline cyg_piece cyg_piece_of(const uint8_t *bytes, size_t length)
@@ -58,7 +63,7 @@ static inline cyg_piece cyg_piece_of(const uint8_t *bytes, size_t length)
     if (length > CYG_SHORT_BYTES)
         cyg_piece_hash_long(&piece);
     else
-        cyg_piece_hash_short(&piece, memcpy(copy, bytes, length));
+        cyg_piece_key_short(&piece, memcpy(copy, bytes, length));
     return piece;
 }
 

@@ -9,8 +9,9 @@ static int place(struct cyg_token_table *t, uint32_t index)
     if (piece.length > CYG_SHORT_BYTES)
         cyg_piece_hash_long(&piece);
     else
-        cyg_piece_hash_short(&piece, piece.start);
-    return cyg_lines_add(t->lines + cyg_token_line(t, piece.hash), cyg_token_mark(piece.hash), index);
+        cyg_piece_key_short(&piece, piece.start);
+    uint64_t hash = cyg_piece_hash(&piece);
+    return cyg_lines_add(t->lines + cyg_token_line(t, hash), cyg_token_mark(hash), index);
 }
 
 int cyg_tokens_init(struct cyg_token_table *t, size_t capacity)
@@ -61,7 +62,7 @@ int cyg_bpe_index_tokens(cyg_bpe *bpe)
 
 int32_t cyg_token_find(const struct cyg_token_table *t, const cyg_piece *piece)
 {
-    const cyg_line *line = t->lines + cyg_token_line(t, piece->hash);
+    const cyg_line *line = t->lines + cyg_token_line(t, cyg_piece_hash(piece));
     for (size_t i = 0; i < CYG_LINES_TRIED * CYG_LINE_WAYS; i++) {
         uint32_t index = line[i / CYG_LINE_WAYS].value[i % CYG_LINE_WAYS] & ~CYG_GOES_ON;
         if (!index) break;
@@ -73,5 +74,5 @@ int32_t cyg_token_find(const struct cyg_token_table *t, const cyg_piece *piece)
 int32_t cyg_bpe_find_token(const cyg_bpe *bpe, const uint8_t *bytes, size_t size)
 {
     cyg_piece piece = cyg_piece_of(bytes, size);
-    return cyg_token_confirm(&bpe->tokens, cyg_token_expect(&bpe->tokens, &piece), &piece);
+    return cyg_token_confirm(&bpe->tokens, cyg_token_expect(&bpe->tokens, cyg_piece_hash(&piece)), &piece);
 }

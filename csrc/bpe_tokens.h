@@ -27,11 +27,11 @@ static inline size_t cyg_token_line(const struct cyg_token_table *t, uint64_t ha
 static inline uint32_t cyg_token_mark(uint64_t hash) { return (uint32_t)(hash >> 8); }
 
 /* Finding many tokens: the memory is asked for the line of each, then for what seems to be the token, then for its bytes. */
-static inline void cyg_token_expect_line(const struct cyg_token_table *t, const cyg_piece *piece) { CYG_PREFETCH(t->lines + cyg_token_line(t, piece->hash)); }
+static inline void cyg_token_expect_line(const struct cyg_token_table *t, uint64_t hash) { CYG_PREFETCH(t->lines + cyg_token_line(t, hash)); }
 
-static inline const struct cyg_token *cyg_token_expect(const struct cyg_token_table *t, const cyg_piece *piece)
+static inline const struct cyg_token *cyg_token_expect(const struct cyg_token_table *t, uint64_t hash)
 {
-    uint32_t index = cyg_lines_value(t->lines + cyg_token_line(t, piece->hash), cyg_token_mark(piece->hash));
+    uint32_t index = cyg_lines_value(t->lines + cyg_token_line(t, hash), cyg_token_mark(hash));
     /* Of several with one mark nothing can be told here: any but none. */
     const struct cyg_token *token = t->tokens + (index <= t->count ? index : 1);
     CYG_PREFETCH(token);
