@@ -9,7 +9,7 @@ from libc.string cimport memcpy
 
 from cygnet._core._lane cimport Lane, Marks, Workspace, cyg_ids_push
 
-from threading import Thread
+from _thread import allocate_lock, start_new_thread
 
 from cygnet._core._lane import NO_MARKS
 
@@ -146,13 +146,34 @@ cdef class Runner:
             free(work.parts)
 
     cdef run(self, size_t work, list marks, int threads):
-        """The batch at that address, the calling thread among those that work on it."""
-        helpers = [Thread(target=self.share, args=(work, marks)) for _ in range(threads - 1)]
-        for helper in helpers:
-            helper.start()
-        self.share(work, marks)
-        for helper in helpers:
-            helper.join()
+        """The batch at that address, the calling thread among those that work on it; it is let go of when none does any more, come what may."""
+        helpers = [allocate_lock() for _ in range(threads - 1)]
+        interruption = None
+        try:
+            for working in helpers:
+                working.acquire()
+                try:
+                    # Not threading.Thread, whose start() waits until the thread runs.
+                    start_new_thread(self.help, (work, marks, working))
+                except RuntimeError:  # the system has no more threads: fewer do it
+                    working.release()
+            self.share(work, marks)
+        finally:
+            for working in helpers:
+                while True:
+                    try:
+                        working.acquire()
+                        break
+                    except KeyboardInterrupt as error:
+                        interruption = error
+        if interruption is not None:
+            raise interruption
+
+    def help(self, size_t address, list marks, working):
+        try:
+            self.share(address, marks)
+        finally:
+            working.release()
 
     def share(self, size_t address, list marks):
         """What one thread can claim of a batch."""

@@ -1,6 +1,9 @@
 """What encode() promises: added tokens, special text in user data, truncation, padding, offsets, odd input."""
 
+import os
 import random
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -336,3 +339,45 @@ def test_an_empty_pattern_matches_between_characters():
     )
     assert tokenizer.encode("ab").tokens == ["a", "b"]
     assert tokenizer.decode([1, 2]) == "-a--b-"
+
+
+INTERRUPTED = """
+import os, signal, threading, time
+from cygnet import Tokenizer
+
+tokenizer = Tokenizer.from_json({document!r})
+texts = ["ab " * 700] * 200
+wanted = tokenizer.encode_batch(texts, threads=1)[0].ids
+ended, interrupted, whole = False, 0, 0
+
+def interrupt():
+    while not ended:
+        time.sleep(0.0013)
+        os.kill(os.getpid(), signal.SIGINT)
+
+shooter = threading.Thread(target=interrupt, daemon=True)
+end = time.monotonic() + 1.5
+shooter.start()
+while not ended:
+    try:
+        while time.monotonic() < end:
+            try:
+                assert tokenizer.encode_batch(texts, threads=3)[-1].ids == wanted
+                whole += 1
+            except KeyboardInterrupt:
+                interrupted += 1
+        ended = True
+        time.sleep(0.01)
+        assert tokenizer.encode_batch(texts, threads=2)[-1].ids == wanted
+    except KeyboardInterrupt:
+        pass
+assert interrupted
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="SIGINT cannot be sent to oneself on Windows")
+def test_interrupting_a_batch_harms_nothing():
+    """Ctrl-C while threads work on a batch: its memory is let go of when none does any more."""
+    program = INTERRUPTED.format(document=byte_level_document([("a", "b")]))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, (done.returncode, done.stderr)
