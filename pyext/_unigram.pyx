@@ -6,16 +6,17 @@ from libc.math cimport INFINITY, fabs
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
+from cygnet._core._lane cimport cyg_ids_push
 from cygnet._core._segmenter cimport Scratch, Segmenter, cyg_text_free
 from cygnet._core._trie cimport Trie, cyg_trie_find, cyg_trie_step, cyg_trie_unit
-from cygnet._core._word_cache cimport CYG_LONG_BYTES, cyg_words_free, cyg_words_init
+from cygnet._core._word_cache cimport cyg_words_free, cyg_words_init
 
 cdef extern from "utf8.h" nogil:
     size_t cyg_utf8_length(uint8_t first)
 
 
 cdef class UnigramSpace(Scratch):
-    """Adds the words seen before, and the word at hand with its sign."""
+    """Adds the words seen before, the word at hand with its sign, and a second buffer for the steps of a normalizer."""
 
     def __cinit__(self):
         memset(&self.words, 0, sizeof(self.words))
@@ -25,18 +26,23 @@ cdef class UnigramSpace(Scratch):
     def __dealloc__(self):
         cyg_words_free(&self.words)
         cyg_text_free(&self.word)
+        cyg_text_free(&self.spare)
 
 
 cdef inline void offer(Node *nodes, size_t *reached, size_t end, double score, size_t start, int32_t id) noexcept nogil:
     """Takes a way to `end` if it is the first or better; nodes after *reached are not yet filled."""
     cdef size_t i
-    if end <= reached[0]:
-        if nodes[end].start >= 0 and score <= nodes[end].score:
-            return
-    else:
-        for i in range(reached[0] + 1, end):
+    if end > reached[0]:
+        for i in range(reached[0] + 1, end + 1):
             nodes[i].start = -1
         reached[0] = end
+    if nodes[end].start < 0:
+        nodes[end].second = -INFINITY
+    elif score <= nodes[end].score:
+        nodes[end].second = max(nodes[end].second, score)
+        return
+    else:
+        nodes[end].second = nodes[end].score
     nodes[end].score = score
     nodes[end].start = <int32_t> start
     nodes[end].id = id
@@ -165,38 +171,38 @@ cdef class UnigramSegmenter(Segmenter):
             failed = space.emit(id, start, end) if id >= 0 else self.emit_unknown(space, text, start, end)
         return failed
 
-    cdef double margin(self, const Node *nodes, const uint8_t *text, size_t size) noexcept nogil:
-        """By how much the best way of a short word wins, at the place where it is closest; -1 where it needs an unknown piece."""
-        cdef const cyg_trie_unit *units = self.trie.trie.units
-        cdef bint[CYG_LONG_BYTES + 1] on_way
-        cdef size_t start, end = size, char_end
-        cdef int32_t node, id
-        cdef double least = INFINITY
-        cdef bint covered
-        memset(on_way, 0, sizeof(on_way))
-        while end:
-            if nodes[end].id == self.unknown:
+    cdef bint passes_unknown(self, const Node *nodes, size_t size) noexcept nogil:
+        """Whether an unknown piece is on the best way."""
+        while size:
+            if nodes[size].id == self.unknown:
+                return True
+            size = nodes[size].start
+        return False
+
+    cdef int push_way(self, Scratch space, const Node *nodes, const uint8_t *text, size_t size) noexcept nogil:
+        """Appends the steps of the best way to the ids: each a piece, or -1 for a character that none covers. Their number, or -1 out of memory."""
+        cdef size_t at = size, start, i
+        cdef int32_t id
+        cdef int count = 0
+        cdef int32_t *steps
+        while at:
+            start = nodes[at].start
+            id = nodes[at].id
+            if id == self.unknown and cyg_trie_find(&self.trie.trie, <const char *> text + start, at - start) < 0:
+                id = -1
+            if cyg_ids_push(&space.ids, id):
                 return -1
-            on_way[end] = True
-            end = nodes[end].start
-        start = 0
-        while start < size:
-            char_end = min(start + cyg_utf8_length(text[start]), size)
-            covered = False
-            node = 0
-            end = start
-            while end < size:
-                node = cyg_trie_step(units, node, text[end])
-                if node < 0:
-                    break
-                end += 1
-                id = units[node].value
-                if id < 0:
-                    continue
-                covered = covered or end == char_end
-                if on_way[end] and <size_t> nodes[end].start != start:
-                    least = min(least, nodes[end].score - (nodes[start].score + self.scores[id]))
-            if not covered and on_way[char_end]:
-                least = min(least, nodes[char_end].score - (nodes[start].score + self.unknown_score))
-            start = char_end
+            count += 1
+            at = start
+        steps = space.ids.data + space.ids.size - count
+        for i in range(<size_t> count // 2):
+            steps[i], steps[count - 1 - i] = steps[count - 1 - i], steps[i]
+        return count
+
+    cdef double margin(self, const Node *nodes, size_t size) noexcept nogil:
+        """By how much the best way wins, at the place where it is closest."""
+        cdef double least = INFINITY
+        while size:
+            least = min(least, nodes[size].score - nodes[size].second)
+            size = nodes[size].start
         return least

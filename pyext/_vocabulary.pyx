@@ -4,7 +4,7 @@ from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.math cimport isfinite
 from libc.stdlib cimport free, malloc
-from libc.string cimport strlen
+from libc.string cimport memcmp, strlen
 
 from array import array
 
@@ -163,6 +163,19 @@ cdef class Pieces(Vocabulary):
             free(scores)
         self.index()
         return self
+
+    def words_are_apart(self, str sign):
+        """Whether no piece reaches from one word into the next: each has a sign at most in front, and the sign alone is one."""
+        cdef bytes encoded = sign.encode()
+        cdef const char *wanted = encoded
+        cdef const char *piece
+        cdef size_t i, at, length = len(encoded)
+        for i in range(self.c.count):
+            piece = <const char *> self.c.bytes + self.c.rows[i].start
+            for at in range(1, max(self.c.rows[i].size, length) - length + 1):
+                if piece[at] == wanted[0] and memcmp(piece + at, wanted, length) == 0:
+                    return False
+        return self.id_of(sign) is not None
 
 
 cdef double read_score(double number) except? -1:

@@ -5,7 +5,8 @@ from libc.stdint cimport int32_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
 
 from cygnet._core._lane cimport Lane, Workspace, cyg_ids, cyg_ids_push
-from cygnet._core._segmenter cimport Scratch, cyg_text, cyg_text_put
+from cygnet._core._normalize cimport Step, Stretch, stretch_of
+from cygnet._core._segmenter cimport Scratch, cyg_text, cyg_text_free, cyg_text_put
 from cygnet._core._trie cimport cyg_trie_step, cyg_trie_unit, cyg_trie_walk
 from cygnet._core._unicode cimport (
     CYG_IS_MARK, CYG_IS_OTHER, CYG_IS_PUNCTUATION, CYG_IS_SYMBOL, cyg_combining_class, cyg_decompose, cyg_is_bert_accent, cyg_is_bert_control, cyg_is_bert_ideograph, cyg_is_bert_punctuation,
@@ -131,7 +132,7 @@ cdef class GreedyLane(Lane):
 
 
 cdef class WordSpace(Workspace):
-    """Adds the bytes of the word that is being read."""
+    """Adds the bytes of the word that is being read, and two buffers for the steps of a normalizer."""
 
     def __cinit__(self, size_t room):
         self.word = <uint8_t *> malloc(room)
@@ -141,6 +142,8 @@ cdef class WordSpace(Workspace):
 
     def __dealloc__(self):
         free(self.word)
+        cyg_text_free(&self.text)
+        cyg_text_free(&self.spare)
 
 
 cdef enum Kind:
@@ -154,18 +157,19 @@ cdef enum Kind:
 cdef class BertLane(Lane):
     """BertNormalizer, BertPreTokenizer and WordPiece in one pass over the bytes.
 
-    Text whose accents would have to be put in canonical order is left to the exact way; so is an unknown word where the vocabulary has
-    no unknown token.
+    Other normalizers may come before, as steps. Text whose accents would have to be put in canonical order is left to the exact way; so is an
+    unknown word where the vocabulary has no unknown token.
     """
 
     cdef WordPieces pieces
+    cdef Step steps
     cdef bint clean, ideographs, accents, lower
     cdef uint8_t[256] kind
     cdef uint8_t[256] letter
 
-    def __init__(self, WordPieces pieces, bint clean_text, bint handle_chinese_chars, bint strip_accents, bint lowercase):
+    def __init__(self, WordPieces pieces, Step steps, bint clean_text, bint handle_chinese_chars, bint strip_accents, bint lowercase):
         cdef int c
-        self.pieces = pieces
+        self.pieces, self.steps = pieces, steps
         self.clean, self.ideographs, self.accents, self.lower = clean_text, handle_chinese_chars, strip_accents, lowercase
         for c in range(256):
             self.letter[c] = <uint8_t> (cyg_lower(c) if lowercase and c < 128 else c)
@@ -197,6 +201,14 @@ cdef class BertLane(Lane):
         return cyg_ids_push(&space.ids, self.pieces.unknown)
 
     cdef int encode(self, Workspace space, const uint8_t *text, size_t length, bint first) noexcept nogil:
+        cdef Stretch stretch = stretch_of(text, length)
+        cdef int failed
+        if self.steps is None:
+            return self.words_of(space, text, length)
+        failed = self.steps.run(&stretch, &(<WordSpace> space).text, &(<WordSpace> space).spare)
+        return failed if failed else self.words_of(space, stretch.bytes, stretch.size)
+
+    cdef int words_of(self, Workspace space, const uint8_t *text, size_t length) noexcept nogil:
         cdef uint8_t *word = (<WordSpace> space).word
         cdef size_t at = 0, size = 0, chars = 0, max_chars = self.pieces.max_chars
         cdef uint8_t byte, kind

@@ -2,6 +2,7 @@ from libc.stddef cimport size_t
 from libc.stdint cimport int32_t, uint8_t
 
 from cygnet._core._lane cimport Lane, Workspace, cyg_ids
+from cygnet._core._segmenter cimport cyg_text
 from cygnet._core._trie cimport Trie
 
 
@@ -16,3 +17,5 @@ cdef class WordPieces:
 cdef class WordSpace(Workspace):
     cdef uint8_t *word
     cdef size_t room
+    cdef cyg_text text
+    cdef cyg_text spare

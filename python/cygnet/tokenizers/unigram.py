@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections import abc
 from typing import Any
 
-from cygnet._core._charsmap import Charsmap
 from cygnet._core._unigram import UnigramSegmenter
 from cygnet._core._unigram_lane import UnigramLane
 from cygnet._core._vocabulary import Pieces, read_pieces
 from cygnet.errors import TokenizerError
-from cygnet.tokenizers import normalizers
+from cygnet.tokenizers import split_rules
 from cygnet.tokenizers.byte_alphabet import BYTE_TOKENS
 from cygnet.tokenizers.components import Normalizer, Piece, PreTokenizer
 from cygnet.tokenizers.json_fields import Fields, parsed
-from cygnet.tokenizers.pretokenizers import Metaspace, Sequence, Split, whitespace_split
+from cygnet.tokenizers.lane_steps import chain_of, flatten
+from cygnet.tokenizers.pretokenizers import Metaspace, Split, whitespace_split
 
 # A character that no piece covers costs this much more than the least probable piece.
 UNKNOWN_PENALTY = 10.0
+# What the words of a vocabulary begin with where no Metaspace says otherwise.
+SPACE_SIGN = "▁"
 
 
 class Unigram:
@@ -67,39 +69,32 @@ class Unigram:
         return self.vocabulary.spelling(token_id)
 
     def fast_lane(self, normalizer: Normalizer | None, pre_tokenizer: PreTokenizer | None) -> UnigramLane | None:
-        rewriting, cutting = lane_normalization(normalizer), lane_words(pre_tokenizer)
-        return None if rewriting is None or cutting is None else UnigramLane(self.segmenter, **rewriting, **cutting)
-
-
-def lane_normalization(normalizer: Normalizer | None) -> dict[str, Any] | None:
-    """What the lane must do for a normalizer: a character map, then spaces squeezed, then the ends stripped; None for anything else."""
-    out: dict[str, Any] = {"charsmap": Charsmap(b""), "squeeze": False, "strip_left": False, "strip_right": False}
-    stages = normalizer.normalizers if isinstance(normalizer, normalizers.Sequence) else [normalizer] if normalizer else []
-    order = [normalizers.Precompiled, normalizers.Replace, normalizers.Strip]
-    places = [order.index(type(s)) if type(s) in order else -1 for s in stages]
-    if -1 in places or places != sorted(set(places)):
-        return None
-    for stage in stages:
-        if isinstance(stage, normalizers.Precompiled):
-            out["charsmap"] = stage.charsmap
-        elif isinstance(stage, normalizers.Strip):
-            out["strip_left"], out["strip_right"] = stage.left, stage.right
-        elif stage.pattern.pattern == " {2,}" and stage.content == " ":
-            out["squeeze"] = True
-        else:
+        words = lane_words(pre_tokenizer)
+        steps, known = chain_of(flatten(normalizer)) if words else (None, False)
+        if not known:
             return None
-    return out
+        apart = not words["cut"] and self.vocabulary.words_are_apart(words["sign"])
+        return UnigramLane(self.segmenter, steps, **words, words_apart=apart)
 
 
 def lane_words(pre_tokenizer: PreTokenizer | None) -> dict[str, Any] | None:
-    """What the lane must do for a pre-tokenizer: Metaspace words, perhaps after a split at white space; None for anything else."""
-    stages = pre_tokenizer.stages if isinstance(pre_tokenizer, Sequence) else [pre_tokenizer]
-    if not stages or not isinstance(stages[-1], Metaspace) or not stages[-1].cut or stages[-1].prepend_scheme == "first":
+    """What the lane must do for a pre-tokenizer: nothing, or Metaspace, perhaps after a split at white space; None for anything else."""
+    stages = split_rules.flatten(pre_tokenizer)
+    if not stages:
+        return {"split_white_space": False, "sign": SPACE_SIGN, "spaces_are_signs": False, "prepend": "never", "cut": False}
+    last = stages[-1]
+    if not isinstance(last, Metaspace):
         return None
     splits = [isinstance(s, Split) and (s.pattern, s.behaviour, s.invert) == (whitespace_split().pattern, "Removed", False) for s in stages[:-1]]
-    if len(splits) > 1 or not all(splits):
+    if not all(splits) or (splits and last.prepend_scheme == "first"):
         return None
-    return {"split_white_space": bool(splits), "sign": stages[-1].replacement, "prepend": stages[-1].prepend_scheme == "always"}
+    return {
+        "split_white_space": bool(splits),
+        "sign": last.replacement,
+        "spaces_are_signs": True,
+        "prepend": last.prepend_scheme,
+        "cut": last.cut,
+    }
 
 
 def from_fields(fields: Fields) -> Unigram:

@@ -9,6 +9,7 @@ from cygnet.errors import TokenizerError
 from cygnet.tokenizers.bert_words import BertWords
 from cygnet.tokenizers.components import Normalizer, Piece, PreTokenizer
 from cygnet.tokenizers.json_fields import Fields, read_vocabulary
+from cygnet.tokenizers.lane_steps import chain_of, flatten
 from cygnet.tokenizers.normalizers import BertNormalizer
 from cygnet.tokenizers.pretokenizers import BertPreTokenizer
 
@@ -76,11 +77,13 @@ class WordPiece:
     def fast_lane(self, normalizer: Normalizer | None, pre_tokenizer: PreTokenizer | None) -> Lane | None:
         if type(pre_tokenizer) is BertWords and normalizer is None and self.max_input_chars_per_word == NO_LIMIT:
             return BertWordsLane(self.pieces, pre_tokenizer.lowercase, pre_tokenizer.strip_accents)
-        if type(normalizer) is not BertNormalizer or type(pre_tokenizer) is not BertPreTokenizer:
+        if type(pre_tokenizer) is not BertPreTokenizer or self.max_input_chars_per_word > MAX_LANE_CHARS:
             return None
-        if self.max_input_chars_per_word > MAX_LANE_CHARS:
-            return None
-        return BertLane(self.pieces, normalizer.clean_text, normalizer.handle_chinese_chars, normalizer.strip_accents, normalizer.lowercase)
+        # A BertNormalizer at the end is done in one pass with the rest; what comes before it, or instead of it, in steps.
+        stages = flatten(normalizer)
+        bert = stages.pop() if stages and type(stages[-1]) is BertNormalizer else BertNormalizer(False, False, False, False)
+        steps, known = chain_of(stages)
+        return BertLane(self.pieces, steps, bert.clean_text, bert.handle_chinese_chars, bert.strip_accents, bert.lowercase) if known else None
 
 
 def from_fields(fields: Fields) -> WordPiece:
