@@ -59,7 +59,7 @@ cdef class BlockPool:
         cdef int32_t block, slab
         if self.used >= self.limit:
             raise CacheFull(f"the key/value memory of {self.limit} blocks ({self.limit * BLOCK_TOKENS} tokens) is full; "
-                            "raise the limit at load, shorten the prompts or run fewer at once")
+                            "shorten the prompts or run fewer at once")
         if self.unused_count == 0:
             self._grow()
         block = self.unused[0]

@@ -187,6 +187,11 @@ class Engine:
         return self._sides["decoder" if "decoder" in self._sides else "encoder"].stack.logit_count or self.spec.vocab_size
 
     @property
+    def blocks_total(self):
+        """Blocks of key/value memory that can ever be taken."""
+        return self._pool.limit if self._pool is not None else 0
+
+    @property
     def blocks_free(self):
         """Blocks of key/value memory that can still be taken."""
         return self._pool.free if self._pool is not None else 0
@@ -285,7 +290,7 @@ class Engine:
         if needed > self._pool.free:
             raise CacheFull(
                 f"{needed} blocks of {BLOCK_TOKENS} tokens are needed, {self._pool.free} of {self._pool.limit} are free; "
-                "release sequences, run fewer at once or raise cache_bytes"
+                "release sequences, shorten them or run fewer at once"
             )
         done = 0
         for piece in passes(batch, wanted, side.tables):

@@ -98,6 +98,19 @@ def test_a_request_that_can_never_fit_is_refused_and_others_go_on(run_in):
     assert len(scheduler.submit(fits).result()[0].ids) == 10
 
 
+@pytest.mark.parametrize("options", [{"num_return_sequences": 10**9, "temperature": 1.0}, {"num_beams": 10**9, "num_beam_groups": 10**9}])
+def test_more_continuations_than_memory_are_refused_before_any_is_made(run_in, options):
+    scheduler = run_in(HashEngine(blocks=50, block_tokens=4))
+    with pytest.raises(CacheFull, match="50 are free.*fewer samples or beams"):
+        scheduler.submit(request([1, 2], max_new_tokens=10, **options))
+
+
+def test_what_just_fits_the_memory_is_not_refused(run_in):
+    # The prompt's blocks take the first answer too; each further one has three for its own tokens and one that it may copy.
+    scheduler = run_in(HashEngine(blocks=4 + 2 * 4, block_tokens=4))
+    assert len(scheduler.submit(request([1, 2, 3, 4], max_new_tokens=10, num_return_sequences=3, temperature=1.0)).result()) == 3
+
+
 def test_waiting_requests_make_cached_prefixes_leave(run_in):
     engine = HashEngine(blocks=12, block_tokens=4)
     scheduler = run_in(engine)

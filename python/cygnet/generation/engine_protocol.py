@@ -35,6 +35,7 @@ class Engine(Protocol):
     vocab_size: int
     max_context: int | None
     block_tokens: int  # tokens of one memory block
+    blocks_total: int
     blocks_free: int
 
     def sequence(self, source: Source | None = None) -> Sequence:

@@ -25,7 +25,7 @@ from cygnet.generation.handle import Handle, Ticket
 from cygnet.generation.prefix_cache import PrefixCache
 from cygnet.generation.sampling_task import SamplingTask
 from cygnet.generation.speculation import speculator_factory
-from cygnet.generation.tasks import Request, Task
+from cygnet.generation.tasks import Request, Task, too_large
 
 # The thread ends after this long without work, so that an unused model holds no thread and can be collected.
 IDLE_SECONDS = 0.2
@@ -102,7 +102,7 @@ class Scheduler:
 
         Raises
         ------
-        OptionError, ContextOverflow
+        OptionError, ContextOverflow, CacheFull
             At once, for a request that can never run.
         """
         request.check(self.engine)
@@ -294,10 +294,7 @@ class Scheduler:
             if not self._cache.evict():
                 if self._running:
                     return False
-                raise CacheFull(
-                    f"the request may need {wanted} more memory blocks of {engine.block_tokens} tokens and {engine.blocks_free} are free with "
-                    "nothing else running: give a smaller max_new_tokens, fewer samples or beams, or load the model with more memory"
-                )
+                raise CacheFull(too_large(wanted, engine.blocks_free, engine.block_tokens))
         return True
 
     def _advance(self) -> None:

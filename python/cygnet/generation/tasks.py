@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from cygnet.errors import ContextOverflow, OptionError
+from cygnet.errors import CacheFull, ContextOverflow, OptionError
 from cygnet.generation.engine_protocol import Engine, Source
 from cygnet.generation.engine_protocol import Sequence as EngineSequence
 from cygnet.generation.options import GenerationOptions
@@ -48,7 +48,8 @@ class Request:
     source_ids: Sequence[int] | None = None
 
     def check(self, engine: Engine) -> None:
-        """Raises OptionError for ids outside the vocabulary and ContextOverflow for a prompt without room for one new token."""
+        """Raises OptionError for ids outside the vocabulary, ContextOverflow for a prompt without room for one new token, and CacheFull for more
+        continuations than the engine's memory can ever hold."""
         self.options.check_vocabulary(engine.vocab_size)
         for name, ids in (("prompt", self.prompt_ids), ("source", () if self.source_ids is None else self.source_ids)):
             if len(ids) and not (0 <= min(ids) and max(ids) < engine.vocab_size):
@@ -58,6 +59,11 @@ class Request:
         room = engine.max_context
         if room is not None and len(self.decoder_ids) >= room:
             raise ContextOverflow(f"the prompt has {len(self.decoder_ids)} tokens; the context holds {room}, and one must stay free for the answer")
+        count, limit = max(self.options.num_return_sequences, self.options.num_beams), self.options.limit(len(self.decoder_ids), room)
+        # The first continuation goes on in the prompt's blocks. A task makes its continuations when it is made: too many must not get so far.
+        wanted = -(-len(self.decoder_ids) // engine.block_tokens) + (count - 1) * blocks_for(engine, limit)
+        if wanted > engine.blocks_total:
+            raise CacheFull(too_large(wanted, engine.blocks_total, engine.block_tokens))
 
     @property
     def decoder_ids(self) -> list[int]:
@@ -174,6 +180,14 @@ class Prompt:
         if self.sequence is not None:
             self.sequence.release()
             self.sequence = None
+
+
+def too_large(wanted: int, there: int, block_tokens: int) -> str:
+    """What a request is told that needs more memory than there is with nothing else running."""
+    return (
+        f"the request may need {wanted} more memory blocks of {block_tokens} tokens and {there} are free with nothing else running: "
+        "give a smaller max_new_tokens, a shorter prompt, fewer samples or beams"
+    )
 
 
 def blocks_for(engine: Engine, tokens: int) -> int:
