@@ -37,7 +37,7 @@ class Side:
         positions = self.positions
         if positions is None or positions.kind is PositionTable.NONE:
             return None
-        if len(counts) == len(flat) and positions.padding_id is None:
+        if len(counts) == len(flat) and max(counts, default=1) == 1 and positions.padding_id is None:
             return np.array(starts, np.int32) + np.int32(positions.offset)
         rows = np.empty(len(flat), np.int32)
         end = 0
@@ -56,10 +56,12 @@ class Side:
         if not self.type_count:
             return None
         flat = np.zeros(sum(counts), np.int32)
-        if type_ids is not None:
-            flat[:] = np.concatenate([np.asarray(kinds, np.int32) for kinds in type_ids]) if len(flat) else 0
-            if len(flat) and not (0 <= flat.min() and flat.max() < self.type_count):
-                raise OptionError(f"token types must lie in 0..{self.type_count - 1}")
+        if type_ids is not None and len(flat):
+            # An empty list makes an array of floats, integers beyond 64 bits one of objects.
+            rows = [np.asarray(kinds) for kinds in type_ids if len(kinds)]
+            if any(row.dtype.kind not in "iu" or row.min() < 0 or row.max() >= self.type_count for row in rows):
+                raise OptionError(f"token types must be whole numbers from 0 to {self.type_count - 1}")
+            flat[:] = np.concatenate(rows)
         return flat
 
 

@@ -193,11 +193,22 @@ def test_encoder_equals_the_reference_in_ragged_batches():
         assert np.array_equal(model.hidden([texts[i]], [types[i]])[0], hidden[offsets[i] : offsets[i + 1]])
 
 
+@pytest.mark.parametrize("types", [[0.0, 1.0], [0, 2**64], [0, 2**63], [2**32, 0], [0, 2], [0, -1]])
+def test_token_types_are_whole_numbers_of_the_table(types):
+    model = engine(tiny.encoder())
+    with pytest.raises(OptionError, match="token types must be whole numbers from 0 to 1"):
+        model.hidden([[], ids(2)], [[], types])
+    assert np.array_equal(model.hidden([[], ids(2)], [[], np.uint8([0, 1])])[0], model.hidden([ids(2)], [[0, 1]])[0])
+    assert not np.array_equal(model.hidden([ids(2)])[0], model.hidden([ids(2)], [[0, 1]])[0])
+
+
 def test_an_empty_text_does_not_disturb_the_batch():
     model = engine(tiny.encoder())
     hidden, offsets = model.hidden([[], ids(9), []])
     assert offsets.tolist() == [0, 0, 9, 9]
     assert np.array_equal(hidden, model.hidden([ids(9)])[0])
+    # As many texts as tokens, and still not a token each.
+    assert np.array_equal(model.hidden([[], ids(2)])[0], model.hidden([ids(2)])[0])
     assert model.hidden([])[0].shape == (0, 48)
 
 

@@ -39,6 +39,18 @@ class TestGenerate:
         prompts = ["a", "b c d e f", "g h", "a"]
         assert [g.ids for g in model.generate(prompts, **GREEDY)] == [model.generate(p, **GREEDY).ids for p in prompts]
 
+    def test_an_array_of_texts_is_a_batch(self, model):
+        texts = np.array(["a b", "c"])
+        assert [g.ids for g in model.generate(texts, **GREEDY)] == [g.ids for g in model.generate(["a b", "c"], **GREEDY)]
+        assert "".join(model.stream(texts[0], **GREEDY)) == model.generate("a b", **GREEDY).text
+        assert [s.total for s in model.score(texts)] == [s.total for s in model.score(["a b", "c"])]
+
+    @pytest.mark.parametrize("prompt", [np.array(5), np.array("a"), np.array([1.5, 2.5]), np.array([[1.5]])])
+    def test_arrays_that_are_no_prompts(self, model, prompt):
+        for call in (model.generate, model.stream, model.score, model.forward):
+            with pytest.raises(OptionError, match="wanted"):
+                call(prompt)
+
     def test_no_prompts(self, model):
         assert model.generate([], **GREEDY) == []
 

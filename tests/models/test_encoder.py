@@ -243,6 +243,14 @@ def test_forward_takes_ids_as_they_are(parts):
         model.forward([[5], [5] * 5])
 
 
+@pytest.mark.parametrize("types", [[0.7, 0.2], ["0", "1"], [0], [[0], [1]], [[0], [0, 1]], 5, np.array(5), np.zeros(2)])
+def test_types_are_a_whole_number_for_each_id(parts, types):
+    with pytest.raises(OptionError, match="type_ids must have one type"):
+        Encoder(parts()).forward([5, 6], type_ids=types)
+    with pytest.raises(OptionError, match="type_ids must have one type|lists"):
+        Encoder(parts()).forward([[5, 6]], type_ids=types)
+
+
 def test_the_length_limit_is_shown(parts):
     assert repr(Encoder(parts())).endswith("context 32>")
     model = Encoder(parts())

@@ -1,6 +1,7 @@
 """Arguments that are neither texts nor token ids: refused by name, not read as something else."""
 
 import os
+from enum import Enum
 
 import numpy as np
 import pytest
@@ -26,6 +27,23 @@ def test_ids_of_all_kinds_of_integers(tokenizer):
     wanted = tokenizer.decode([1, 2, 10**9])
     for ids in ((1, 2), range(1, 3), np.array([1, 2]), [np.int32(1), np.uint8(2)], iter([1, 2])):
         assert tokenizer.decode(ids) == wanted
+
+
+class Word(str, Enum):
+    """Texts whose str() is not what they hold."""
+
+    FIRST = "a b"
+    SECOND = "b é"
+
+
+@pytest.mark.parametrize("subclass", [np.str_, Word])
+def test_texts_of_subclasses_are_read_as_what_they_hold(tokenizer, subclass):
+    first, second = subclass("a b"), subclass("b é")
+    assert tokenizer.encode(first).ids == tokenizer.encode("a b").ids
+    assert tokenizer.encode(first, second).ids == tokenizer.encode("a b", "b é").ids
+    assert tokenizer.encode(second, literal=[(0, 1)]).tokens == tokenizer.encode("b é", literal=[(0, 1)]).tokens
+    assert [e.offsets for e in tokenizer.encode_batch([first, second])] == [e.offsets for e in tokenizer.encode_batch(["a b", "b é"])]
+    assert tokenizer.encode_batch([(first, second)])[0].ids == tokenizer.encode("a b", "b é").ids
 
 
 @pytest.mark.parametrize("token_id", [1.5, True, "1", None])

@@ -184,6 +184,11 @@ def is_ids(value) -> bool:
     return all(isinstance(v, Integral) and not isinstance(v, bool) for v in value)
 
 
+def is_iterable(value) -> bool:
+    """Whether a value has items: an array without dimensions looks as if it had."""
+    return isinstance(value, Iterable) and not (isinstance(value, np.ndarray) and value.ndim == 0)
+
+
 def is_single(value) -> bool:
     """Whether a value is one text or one list of ids, and not a batch; an empty list is an empty batch."""
     return isinstance(value, str) or (is_ids(value) and len(value) > 0)
@@ -199,7 +204,7 @@ def as_batch(value, what: str = "texts") -> list:
     """
     if is_single(value):
         return [value]
-    if not isinstance(value, Iterable) or isinstance(value, (bytes, dict, set, frozenset)):
+    if not is_iterable(value) or isinstance(value, (bytes, dict, set, frozenset)):
         raise OptionError(f"{what}: text, token ids, or a list of these is wanted, not {value!r:.80}")
     items = list(value)
     for index, item in enumerate(items):
@@ -214,7 +219,7 @@ def as_rows(ids) -> list:
     """One list of ids, or several, as a list of them; OptionError for something else. What is in a row is for `Model.check_ids` to say."""
     if is_ids(ids):
         return [ids]
-    if isinstance(ids, (str, bytes, dict)) or not isinstance(ids, Iterable):
+    if isinstance(ids, (str, bytes, dict)) or not is_iterable(ids):
         raise OptionError(f"token ids are wanted, or lists of them, not {ids!r:.80}")
     return list(ids)
 

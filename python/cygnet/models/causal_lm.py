@@ -202,7 +202,7 @@ class CausalLM(GenerativeModel):
 
         batch = [self.encode_text(text) for text in as_batch(texts)]
         results = score(self.scheduler, batch, window=window, stride=stride)
-        return results[0] if is_single(texts) or texts == "" else results
+        return results[0] if is_single(texts) else results
 
     @overload
     def forward(self, ids: Ids, *, rows: str = ...) -> Float32: ...

@@ -15,7 +15,7 @@ from cygnet.generation.options import ALIASES, GenerationOptions
 from cygnet.generation.result import Delta, Generation
 from cygnet.generation.tasks import Request
 from cygnet.models.aliases import Text
-from cygnet.models.base import Model, Parts, as_batch, is_single
+from cygnet.models.base import Model, Parts, as_batch, is_ids, is_single
 
 if TYPE_CHECKING:
     from cygnet.generation.handle import Handle
@@ -192,7 +192,7 @@ class GenerativeModel(Model):
 
     def _submit(self, prompt, truncate: bool, options: GenerationOptions) -> tuple[Handle, int]:
         flag("truncate", truncate)
-        if not is_single(prompt) and prompt != []:
+        if not isinstance(prompt, str) and not is_ids(prompt):
             raise OptionError("a stream continues one prompt: text or a list of token ids is wanted")
         if options.num_return_sequences > 1:
             raise OptionError("a stream gives one continuation: num_return_sequences must be 1")

@@ -112,9 +112,11 @@ class TextModel(Model):
         rows = [self.check_ids(row) for row in as_rows(ids)]
         for index, row in enumerate(rows):
             self.check_length(len(row), f"sequence {index}")
-        types = type_ids if type_ids is None or not is_ids(ids) else [type_ids]
-        if types is not None and list(map(len, types)) != list(map(len, rows)):
-            raise OptionError("type_ids must have one type for each token id")
+        if type_ids is None:
+            return rows, None
+        types = [type_ids] if is_ids(ids) else as_rows(type_ids)
+        if len(types) != len(rows) or not all(is_ids(kinds) and len(kinds) == len(row) for kinds, row in zip(types, rows, strict=True)):
+            raise OptionError("type_ids must have one type for each token id, a whole number")
         return rows, types
 
     @overload

@@ -20,21 +20,20 @@ def as_path(path: Any) -> Path:
     return Path(text)
 
 
-def check_texts(*texts: Any) -> None:
-    """Raises OptionError for what is neither text nor None, and for a first text that is None."""
-    for place, text in enumerate(texts):
-        if not isinstance(text, str) and (text is not None or place == 0):
-            raise OptionError(f"a text is wanted, not {text!r:.80}")
+def as_text(text: Any) -> str:
+    """A text as just a str, which is all that compiled code takes: of a subclass (numpy.str_, an enum's member) its characters."""
+    if not isinstance(text, str):
+        raise OptionError(f"a text is wanted, not {text!r:.80}")
+    return text if type(text) is str else str.__str__(text)
 
 
 def as_texts(texts: Any) -> tuple[str, ...]:
     """A text or a pair of texts as a tuple of one or two."""
     if isinstance(texts, str):
-        return (texts,)
+        return (as_text(texts),)
     if not isinstance(texts, (tuple, list)) or len(texts) != 2:
         raise OptionError(f"a text or a pair of texts is wanted, not {texts!r:.80}")
-    check_texts(*texts)
-    return (texts[0],) if texts[1] is None else (texts[0], texts[1])
+    return (as_text(texts[0]),) if texts[1] is None else (as_text(texts[0]), as_text(texts[1]))
 
 
 def as_ids(ids: Any) -> list[int]:

@@ -11,7 +11,7 @@ from typing import Any
 from cygnet._core._decode import DecodeTable
 from cygnet.errors import CopyError, OptionError
 from cygnet.tokenizers.added_tokens import AddedToken, AddedVocabulary, Leading
-from cygnet.tokenizers.arguments import as_ids, as_path, as_spans, as_texts, check_encodings, check_texts
+from cygnet.tokenizers.arguments import as_ids, as_path, as_spans, as_text, as_texts, check_encodings
 from cygnet.tokenizers.assembly import Assembly
 from cygnet.tokenizers.components import Decoder, Model, Normalizer, PostProcessor, PreTokenizer
 from cygnet.tokenizers.decode_table import decode_table
@@ -197,10 +197,9 @@ class Tokenizer:
         OptionError
             Where max_length leaves no room, stride is not less than that room, or the strategy names a text that is too short.
         """
-        check_texts(text, pair)
+        texts = as_texts((text, pair))
         parse_special, literal = bool(parse_special), literal and as_spans(literal)
-        texts = (text,) if pair is None else (text, pair)
-        parts = [self.pipeline.aligned(text, parse_special, literal) if literal else self.pipeline.ids(text, parse_special)]
+        parts = [self.pipeline.aligned(texts[0], parse_special, literal) if literal else self.pipeline.ids(texts[0], parse_special)]
         parts += [self.pipeline.ids(t, parse_special) for t in texts[1:]]
         rule = self._rule(max_length, truncation, stride, return_overflow)
         encoding = self._assembly(rule, add_special_tokens, parse_special).encoding(parts, *texts)
@@ -232,7 +231,7 @@ class Tokenizer:
         texts = list(texts)
         rule = self._rule(max_length, truncation, stride, return_overflow)
         assembly = self._assembly(rule, add_special_tokens, parse_special)
-        if all([isinstance(t, str) for t in texts]):
+        if all([type(t) is str for t in texts]):
             encodings = list(map(assembly.later, self.pipeline.ids_of_many(texts, parse_special, threads), texts))
         else:
             several = [as_texts(t) for t in texts]
@@ -273,8 +272,7 @@ class Tokenizer:
         """
         from cygnet.tokenizers.explanation import explain, lines
 
-        check_texts(text)
-        return "\n".join(lines(explain(self, well_formed(text))))
+        return "\n".join(lines(explain(self, well_formed(as_text(text)))))
 
     # Decoding
 
