@@ -160,6 +160,8 @@ cdef class Sequence:
     ----------
     length : int
         Tokens stored.
+    announced : int
+        Tokens of the text whose next pieces are being read; see announce().
     source : object
         What the sequence attends to across (an encoded source), or None.
     """
@@ -187,20 +189,24 @@ cdef class Sequence:
             other.blocks[i] = self.blocks[i]
             self.pool.users[self.numbers[i]] += 1
         other.count = used
-        other.length = self.length
+        other.length, other.announced = self.length, self.announced
         return other
 
     def truncate(self, int64_t length):
         """Forgets all tokens from `length` on."""
         if not 0 <= length <= self.length:
             raise OptionError(f"cannot truncate a sequence of {self.length} tokens to {length}")
-        self.length = length
+        self.length = self.announced = length
         self._drop((length + CYG_KEY_BLOCK - 1) // CYG_KEY_BLOCK)
 
     def release(self):
         """Gives all memory back; the sequence is empty and may be used again."""
-        self.length = 0
+        self.length = self.announced = 0
         self._drop(0)
+
+    def announce(self, int64_t length):
+        """Tells that a text of so many tokens is about to be read, perhaps in pieces: each gets the rotary tables of the whole. truncate() forgets it."""
+        self.announced = max(self.announced, length)
 
     def blocks_needed(self, int64_t tokens):
         """Blocks that appending `tokens` tokens would take from the pool."""

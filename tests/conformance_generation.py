@@ -68,6 +68,9 @@ class _TableEngine:
         def truncate(self, length):
             self.length = length
 
+        def announce(self, length):
+            pass
+
         def release(self):
             self.length = 0
 
@@ -78,6 +81,9 @@ class _TableEngine:
 
     def sequence(self, source=None):
         return self.Sequence()
+
+    def variant(self, length):
+        return 0
 
     def forward(self, batch, rows="last"):
         logits = [self.table[sequence.length, ids[-1]] for sequence, ids in batch]

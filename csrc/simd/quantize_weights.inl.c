@@ -86,6 +86,7 @@ static void fit_i4m(struct fit *fit) {
         sum_w = vf_add(sum_w, w);
         sum_ww = vf_fma(w, w, sum_ww);
     }
+    found = not_finite(found, sum_ww); /* far beyond what a float16 scale can hold */
     vf best_scale = vf_zero(), best_minimum = vf_zero(), best_error = vf_add(sum_ww, vf_set1(1e-30f));
     for (int step = 0; step < FIT_STEPS; step++) {
         const vf inverse = vf_div(vf_set1(15 + FIT_STRIDE * (float)(step - FIT_STEPS / 2)), vf_sub(high, low));

@@ -6,7 +6,6 @@ the batch, however many threads work, and whether a prefix was cached or not.
 
 from __future__ import annotations
 
-import threading
 from functools import wraps
 
 import numpy as np
@@ -32,6 +31,7 @@ from cygnet.engine_sides import (
     token_costs,
 )
 from cygnet.errors import CacheFull, ContextOverflow, OptionError, OutOfMemory
+from cygnet.locks import ForkedLock
 from cygnet.packing import DISENTANGLED_REACH, Packer, StackBuilder, plan_heads
 from cygnet.position_tables import PositionTables
 
@@ -98,7 +98,7 @@ class Engine:
         self.spec = spec
         self.threads = thread_count(threads)
         self.max_context = self._context(max_context)
-        self._lock = threading.RLock()
+        self._lock = ForkedLock()
         self._packing = Background(self._build(views, weights).finish)
         if wait:
             self.finish()
@@ -201,6 +201,10 @@ class Engine:
         """Blocks of key/value memory in use."""
         return self._pool.used if self._pool is not None else 0
 
+    def variant(self, length):
+        """Which position tables a text of that length is read with: its keys serve texts of the same variant only. None: no other text."""
+        return self._sides["decoder"].tables.variant(length)
+
     def token_cost(self, keys, logits):
         """Multiply-adds of one decoder token that looks at `keys` keys, with or without logits."""
         body, a_key, head = self._costs
@@ -252,6 +256,8 @@ class Engine:
             side = self._sides["decoder"]
             logits = np.empty((sum(wanted), side.stack.logit_count), np.float32)
             before = [sequence.length for sequence, _ in batch]
+            for sequence, ids in batch:
+                sequence.announce(sequence.length + len(ids))
             try:
                 self._forward(side, batch, wanted, logits)
             except BaseException:
@@ -308,7 +314,7 @@ class Engine:
                 counts,
                 flat,
                 table_rows=side.table_rows(flat, counts, starts),
-                ropes=side.tables.prepare([start + count for start, count in zip(starts, counts, strict=True)]),
+                ropes=side.tables.prepare([sequence.announced for sequence in sequences]),
                 head_rows=np.array(chosen, np.int64) if chosen else None,
                 logits=logits[done : done + len(chosen)] if chosen else None,
             )

@@ -96,7 +96,7 @@ def passes(batch, wanted, tables):
         at = 0
         while at < len(ids):
             part = ids[at : at + room]
-            total = sequence.length + len(part)
+            total = sequence.announced
             if piece and tables.distinct([*totals, total]) >= VARIANTS:
                 yield piece
                 piece, room, totals = [], PASS_TOKENS, []

@@ -59,7 +59,8 @@ def weight_kind(dtype, option, role="block"):
 def spreads(dtypes, option, role):
     """Whether the 8-bit weights of a role lie in the Hadamard basis, where activations lose less to their rounding.
 
-    One basis for all, as products share activations: the transform where everything becomes 8 bits here, the plain one where any codes stay as stored.
+    One basis for all, as products share activations: the transform where everything becomes 8 bits here, the plain one where any codes stay as they
+    are stored.
 
     Examples
     --------

@@ -80,6 +80,11 @@ class PositionTables:
         self._variants.clear()
         self._length = length
 
+    def variant(self, total):
+        """Which tables a text of that length is read with: 0 for the common ones, 1 for those of all longer texts, None for its own."""
+        scaled = [r.scaling.kind for r in self._scaled if total > (r.scaling.original_max_positions or r.max_positions)]
+        return None if "dynamic" in scaled else int(bool(scaled))
+
     def _variant_key(self, total):
         """0 for the common tables, else what the tables of a sequence of that length depend on."""
         for rotary in self._scaled:

@@ -1,7 +1,9 @@
 """The engine against the NumPy reference, and against itself: the same bits in any batch, at any thread count, cached or not."""
 
 import os
+import signal
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -300,6 +302,35 @@ def test_a_forked_child_computes():
         os._exit(0 if np.array_equal(whole(model, ids(50)), want) else 1)
     assert os.waitpid(child, 0)[1] == 0
     assert np.array_equal(whole(model, ids(50)), want)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_child_forked_in_the_middle_of_a_pass_computes():
+    model = engine(threads=2)
+    want, over, begun = whole(model, ids(50)), threading.Event(), threading.Event()
+
+    def compute():
+        while not over.is_set():
+            begun.set()
+            model.forward([(model.sequence(), ids(2000))])
+
+    caller = threading.Thread(target=compute)
+    caller.start()
+    begun.wait()
+    time.sleep(0.02)
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if np.array_equal(whole(model, ids(50)), want) else 1)
+    for _ in range(300):
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            break
+        time.sleep(0.05)
+    else:
+        os.kill(child, signal.SIGKILL)
+    over.set()
+    caller.join()
+    assert done and status == 0
 
 
 def test_many_callers_get_their_own_results():

@@ -49,6 +49,22 @@ def test_a_failed_growth_is_made_good_by_the_next_pass(monkeypatch, positions, n
         np.testing.assert_array_equal(last(model, 600), last(engine(positions), 600))
 
 
+def test_a_text_read_in_pieces_has_the_tables_of_the_whole():
+    model = engine(Rotary(16, scaling=RopeScaling("dynamic", 2.0, original_max_positions=50)))
+    text = ids(700)  # more than a pass takes
+    whole = model.forward([(model.sequence(), text)], rows="all")
+    pieces, sequence = [], model.sequence()
+    for start, end in ((0, 30), (30, 45), (45, 400), (400, 700)):
+        sequence.announce(len(text))
+        pieces.append(model.forward([(sequence, text[start:end])], rows="all"))
+    np.testing.assert_array_equal(np.concatenate(pieces), whole)
+    alone = model.forward([(model.sequence(), text[:30])], rows="all")
+    assert not np.array_equal(alone, whole[:30])
+    sequence.truncate(0)
+    np.testing.assert_array_equal(model.forward([(sequence, text[:30])], rows="all"), alone)
+    assert [model.variant(n) for n in (1, 50, 51)] == [0, 0, None]
+
+
 def test_a_failed_variant_is_made_good_by_the_next_pass(monkeypatch):
     positions = Rotary(16, scaling=RopeScaling("dynamic", 2.0, original_max_positions=50))
     model = engine(positions)

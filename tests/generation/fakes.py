@@ -45,6 +45,9 @@ class FakeSequence:
             block.drop()
         del self.blocks[keep:]
 
+    def announce(self, length):
+        pass
+
     def release(self):
         assert self in self.engine.live, "released twice"
         self.truncate(0)
@@ -82,6 +85,7 @@ class FakeEngine:
         self.batches = []  # tokens of each sequence, for every forward pass
         self.stopped = threading.Event()
         self.before_forward = None  # called with the batch
+        self.scaled_from = 1 << 30  # texts that are longer have other position tables
 
     def sequence(self, source=None):
         return FakeSequence(self, source)
@@ -92,6 +96,9 @@ class FakeEngine:
     def blocks_needed(self, sequence, count):
         shared = sequence.length % self.block_tokens and sequence.blocks[-1].refs > 1
         return -(-(sequence.length + count) // self.block_tokens) - len(sequence.blocks) + (1 if shared and count else 0)
+
+    def variant(self, length):
+        return 0 if length <= self.scaled_from else 1
 
     def token_cost(self, keys, logits):
         return 1.0

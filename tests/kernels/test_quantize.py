@@ -143,6 +143,18 @@ def test_awkward_weights(isa, kind):
     assert np.isnan(scales[3]).tolist() == [False, True, False] and np.isnan(scales[4]).tolist() == [False, False, True]
 
 
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("kind", ("int8", "int8-hadamard", "int4", "int4m"))
+@pytest.mark.parametrize("large", (1e10, -1e10, 1e20, -1e20, 1e30, -1e30))
+def test_weights_beyond_float16_scales_show(isa, kind, large):
+    """Never finite and wrong: what is multiplied with such a group is no finite number."""
+    weight = normal(5, 1, 64)
+    weight[0, 3] = large
+    codes, scales, minima = _products.quantize_weights(kind, weight, isa=isa)
+    assert not np.isfinite(scales[0, 0]) or (minima is not None and not np.isfinite(minima[0, 0]))
+    assert np.isfinite(scales[0, 1])
+
+
 @pytest.mark.parametrize("kind", ("int8", "int4", "int4m"))
 def test_instruction_sets_agree(kind):
     weight = normal(4, 9, 333)

@@ -104,8 +104,10 @@ class TestModels:
     @pytest.mark.parametrize("name", ["llama-b", "bert-seqcls", "t5-flan", "bart-b", "gguf-llama-q8_0"])
     @pytest.mark.parametrize("weights", ["float32", "float16", "bfloat16", "int8", "int4"])
     def test_converting_first_changes_nothing(self, conformance, tmp_path, name, weights):
-        """A converted file gives the bits of the source that is loaded with the same weights=, but for 8-bit matrices that were not stored as such: made at
-        load they lie in the Hadamard basis, which no file format holds."""
+        """A converted file gives the bits of the source that is loaded with the same weights=, but for 8-bit matrices that were not stored as such.
+
+        Made at load they lie in the Hadamard basis, which no file format holds.
+        """
         import cygnet
 
         source = conformance / "models" / name

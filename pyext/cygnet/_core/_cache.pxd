@@ -22,7 +22,7 @@ cdef class BlockPool:
 cdef class Sequence:
     """The keys and values of one sequence: a list of blocks, most of them perhaps shared."""
     cdef readonly BlockPool pool
-    cdef readonly int64_t length
+    cdef readonly int64_t length, announced
     cdef readonly object source
     cdef int32_t *numbers
     cdef void **blocks

@@ -19,6 +19,9 @@ class Sequence(Protocol):
     def truncate(self, length: int) -> None:
         """Forgets every token from `length` on."""
 
+    def announce(self, length: int) -> None:
+        """Tells that a text of so many tokens is about to be read in pieces."""
+
     def release(self) -> None:
         """Gives the memory back; the sequence must not be used again."""
 
@@ -46,6 +49,9 @@ class Engine(Protocol):
 
     def token_cost(self, keys: int, logits: bool) -> float:
         """Work of one token that looks at `keys` keys, with or without logits, in any unit."""
+
+    def variant(self, length: int) -> int | None:
+        """Which position tables a text of that length is read with: its keys serve texts of the same variant only. None: no other text."""
 
     def forward(self, batch: list[tuple[Sequence, Ids[int]]], rows: Any = "last") -> np.ndarray:
         """Appends the ids to each sequence.

@@ -56,7 +56,8 @@ class PrefixCache:
         self._engine = engine
         self._enabled = enabled
         self._block = engine.block_tokens
-        self._root = _Node(None, (), 0)
+        # A tree for each variant of position tables, whose keys differ.
+        self._roots = {0: _Node(None, (), 0), 1: _Node(None, (1,), 0)}
         self._count = 0  # blocks in the tree
         self._most = -(-kept_tokens // self._block)
         self._left: dict[int, None] = {}  # marks of blocks that have left, oldest first
@@ -69,32 +70,42 @@ class PrefixCache:
         """Blocks in the tree."""
         return self._count
 
-    def lookup(self, ids: Ids[int]) -> tuple[Sequence | None, int]:
+    def lookup(self, ids: Ids[int], total: int | None = None) -> tuple[Sequence | None, int]:
         """A sequence that already holds a prefix of the ids, for the caller to extend and release.
 
-        At least one id is left to feed, because only a fed token gives logits.
+        At least one id is left to feed, because only a fed token gives logits. The ids may be the beginning of a text of `total` tokens.
 
         Returns
         -------
         (Sequence or None, int)
             And how many tokens it holds.
         """
+        root = self._root(len(ids) if total is None else total)
+        if root is None:
+            return None, 0
         blocks = (len(ids) - 1) // self._block
-        node = self._walk(ids, blocks)
+        node = self._walk(root, ids, blocks)
         if self._has_left(node, ids, blocks):
             self._most = min(2 * self._most, _MOST_BLOCKS)
-        if node is self._root:
+        if node is root:
             return None, 0
         sequence = self._any_leaf(node).sequence.fork()
         sequence.truncate(node.depth * self._block)
         return sequence, sequence.length
 
-    def insert(self, sequence: Sequence, ids: Ids[int]) -> None:
-        """Remembers the whole blocks of a sequence whose first tokens are `ids`; the sequence stays the caller's."""
+    def alike(self, length: int, total: int) -> bool:
+        """Whether a text that has grown from one length to another was read with the same position tables all the time."""
+        return self._engine.variant(length) == self._engine.variant(total) is not None
+
+    def insert(self, sequence: Sequence, ids: Ids[int], total: int | None = None) -> None:
+        """Remembers the whole blocks of a sequence whose first tokens are `ids`; the sequence stays the caller's. The ids may have been read as the
+        beginning of a text of `total` tokens.
+        """
         blocks = min(sequence.length, len(ids)) // self._block
-        if not self._enabled or blocks == 0:
+        root = self._root(len(ids) if total is None else total)
+        if not self._enabled or blocks == 0 or root is None:
             return
-        node = self._walk(ids, blocks)
+        node = self._walk(root, ids, blocks)
         if node.depth == blocks:
             return
         self.version += 1
@@ -117,7 +128,8 @@ class PrefixCache:
     def expect(self, ids: Ids[int]) -> None:
         """Forgets at once what the ids, whole, will push out, so that they are read into its memory."""
         blocks = len(ids) // self._block
-        more = blocks - self._walk(ids, blocks).depth
+        root = self._root(len(ids))
+        more = 0 if root is None else blocks - self._walk(root, ids, blocks).depth
         while self._enabled and self._count + more > max(self._most, blocks) and self.evict():
             pass
 
@@ -136,7 +148,7 @@ class PrefixCache:
             self._left[leaf.mark] = None
             if len(self._left) > _MARKS:
                 del self._left[next(iter(self._left))]
-            if parent.children or parent is self._root:
+            if parent.children or parent.depth == 0:
                 sequence.release()
             else:
                 sequence.truncate(parent.depth * self._block)
@@ -150,12 +162,17 @@ class PrefixCache:
             if leaf.sequence is not None:
                 self._drop_sequence(leaf)
         self._order.clear()
-        self._root.children.clear()
+        for root in self._roots.values():
+            root.children.clear()
         self._count = 0
 
-    def _walk(self, ids: Ids[int], blocks: int) -> _Node:
-        """The deepest node on the path of the first `blocks` blocks; marks the path as used now."""
-        node = self._root
+    def _root(self, total: int) -> _Node | None:
+        """The tree of texts that are read with the same position tables as one of that length; None: there are no others."""
+        variant = self._engine.variant(total)
+        return None if variant is None else self._roots[variant]
+
+    def _walk(self, node: _Node, ids: Ids[int], blocks: int) -> _Node:
+        """The deepest node below a root on the path of the first `blocks` blocks; marks the path as used now."""
         node.used = next(self._clock)
         for depth in range(blocks):
             child = node.children.get(self._key(ids, depth))

@@ -116,8 +116,9 @@ class SamplingTask:
 
     def _retire(self, continuation: Continuation) -> None:
         """Gives the memory of a finished continuation to the prefix cache."""
-        if self._cache is not None:
-            self._cache.insert(continuation.sequence, [*self._prompt.ids, *continuation.ids])
+        ids = [*self._prompt.ids, *continuation.ids]
+        if self._cache is not None and self._cache.alike(len(self._prompt.ids), len(ids)):
+            self._cache.insert(continuation.sequence, ids)
         self._release(continuation)
 
     def _release(self, continuation: Continuation) -> None:

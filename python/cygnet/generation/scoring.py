@@ -85,7 +85,7 @@ class ScoreTask:
     def begin(self, engine: Engine, cache: PrefixCache, source: Source | None) -> None:
         if source is None:
             # Rows from `first` on are wanted, so that only what comes before them may be taken from the cache.
-            self._sequence, self._read = cache.lookup(self._ids[: self._first + 1])
+            self._sequence, self._read = cache.lookup(self._ids[: self._first + 1], len(self._ids))
         if self._sequence is None:
             self._sequence = engine.sequence(source)
 
@@ -93,6 +93,7 @@ class ScoreTask:
         wanted = self._read >= self._first
         end = min(self._read + min(budget, _SCORED_CHUNK), len(self._ids)) if wanted else min(self._read + budget, self._first)
         self._planned = end - self._read
+        self._sequence.announce(len(self._ids))
         return [Feed(self._sequence, self._ids[self._read : end], ALL if wanted else NONE)] if self._planned else []
 
     def advance(self, rows: np.ndarray) -> None:

@@ -167,6 +167,7 @@ class Prompt:
         self._planned = min(budget, self.left)
         if self._planned == 0:
             return []
+        self.sequence.announce(len(self.ids))
         end = self._read + self._planned
         return [Feed(self.sequence, self.ids[self._read : end], LAST if end == len(self.ids) else NONE)]
 

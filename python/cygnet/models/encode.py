@@ -1,7 +1,7 @@
 """From stored tensors to the types that `cygnet convert` writes: half precision and GGUF's 8- and 4-bit blocks.
 
-Codes and scales come from the kernels of loading: a file of 4-bit blocks loads to the weights that weights="int4" makes of its source. 8-bit blocks hold
-plain codes, not those of the Hadamard transform (csrc/simd/hadamard.inl.c) that weights="int8" makes, which lose a little less.
+Codes and scales come from the kernels of loading: a file of 4-bit blocks loads to the weights that weights="int4" makes of its source. 8-bit blocks
+hold plain codes, not those of the Hadamard transform (csrc/simd/hadamard.inl.c) that weights="int8" makes, which lose a little less.
 Layout of the blocks: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md. Q8_0 holds a float16 scale and 32 signed bytes; Q4_1 a float16
 scale, a float16 minimum and 16 bytes, whose low halves are elements 0 to 15 and whose high halves are 16 to 31.
 """

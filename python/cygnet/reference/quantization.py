@@ -69,8 +69,8 @@ def hadamard(x):
 def quantize_int8(x):
     """x (..., K) to codes (..., K) int8 in -127..127 and scales (..., ceil(K / GROUP)) float32: x = scale * code.
 
-    scale = max|x| / 127, code = x * (127 / max|x|) rounded to nearest even. A group with nothing above 2^-100 counts as zero; NaN or infinity in one makes
-    its scale NaN.
+    scale = max|x| / 127, code = x * (127 / max|x|) rounded to nearest even. A group with nothing above 2^-100 counts as zero; NaN or infinity in one
+    makes its scale NaN.
     """
     x = np.asarray(x, np.float32)
     groups = _groups(x)
