@@ -36,6 +36,12 @@ def test_prepend_and_append(text):
         assert aligned.spans[0] == (0, 1) and aligned.spans[-1] == (len(text) - 1, len(text))
 
 
+def test_what_is_put_in_front_stands_where_the_stretch_began():
+    text = AlignedText.of("  ab", start=3).stripped(2, 4).map(str.upper).filter(lambda c: c != "A")
+    assert text.replace([(0, 0)], "<").spans == [(3, 3), (6, 7)]
+    assert text.slice(0, 1).replace([(0, 0)], "<").spans == [(6, 6), (6, 7)]
+
+
 def test_original_of_ranges():
     text = AlignedText.of("abcd").filter(lambda c: c != "b")
     assert text.original(0, 2) == (0, 3)

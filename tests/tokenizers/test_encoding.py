@@ -341,6 +341,16 @@ def test_an_empty_pattern_matches_between_characters():
     assert tokenizer.decode([1, 2]) == "-a--b-"
 
 
+def test_a_metaspace_begins_a_text_whose_first_character_was_put_in_front():
+    strip = {"type": "Strip", "strip_left": True, "strip_right": False}
+    put = {"type": "Replace", "pattern": {"Regex": "^"}, "content": "x"}
+    first = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": False}
+    for stages, token, offsets in (([strip, put], "▁xa", [(0, 2)]), ([strip], "a", [(1, 2)])):
+        document = word_document(["?", "a", "▁xa"], normalizer={"type": "Sequence", "normalizers": stages}, pre_tokenizer=first)
+        encoding = Tokenizer.from_json(document).encode(" a")
+        assert (encoding.tokens, encoding.offsets) == ([token], offsets)
+
+
 INTERRUPTED = """
 import os, signal, threading, time
 from cygnet import Tokenizer

@@ -83,6 +83,22 @@ def test_empty_match_after_a_match_does_not_count():
     assert run(normalizers.Replace(FileExpression("b*"), "-"), "abc")[0] == "-a-c-"
 
 
+def test_behind_an_empty_match_the_search_goes_on_a_character_further():
+    assert run(normalizers.Replace(FileExpression("b*?"), "-"), "bab")[0] == "-b-a-b-"
+    assert run(normalizers.Replace(FileExpression("|bb"), "-"), "bbb")[0] == "-b-b-b-"
+
+
+def test_a_line_end_at_the_end_of_the_text_begins_no_line():
+    assert run(normalizers.Replace(FileExpression("^"), "-"), "a\nb\n")[0] == "-a\n-b\n"
+    assert run(normalizers.Replace(FileExpression("$"), "-"), "a\nb\n")[0] == "a-\nb-\n-"
+
+
+@pytest.mark.parametrize("first, text", [(normalizers.Strip(), "  ab"), (normalizers.StripAccents(), "\u0301\u0301ab")])
+def test_what_is_put_before_what_is_left_stands_at_the_beginning(first, text):
+    stages = normalizers.Sequence([first, normalizers.Replace(FileExpression("^"), "xy")])
+    assert run(stages, text) == ("xyab", [(0, 0), (0, 0), (2, 3), (3, 4)])
+
+
 @pytest.mark.parametrize(
     "config, place",
     [

@@ -114,6 +114,32 @@ def test_word_characters_are_those_of_oniguruma(pattern, text, found):
     assert len(list(compile_pattern(pattern).finditer(text))) == found
 
 
+EMPTY = ("b*", "b*?", "b|", "|bb", r"\b", "(?=a)|b", "(?<=b)|b", "^", "$", "^|b", "é*|a")
+
+
+@pytest.mark.parametrize(
+    "behaviour, invert, words", [("MergedWithPrevious", True, ["ba"]), ("MergedWithNext", False, ["ba"]), ("Isolated", False, ["b", "a"])]
+)
+def test_an_empty_match_right_behind_another_splits_nothing(behaviour, invert, words):
+    found = pretokenizers.Split(compile_pattern("b*"), behaviour, invert).split(AlignedText.of("ba"))
+    assert [word.text for word in found] == words
+
+
+@pytest.mark.parametrize("pattern", EMPTY)
+@given(text=st.text("abé \n", min_size=1, max_size=7))
+@settings(max_examples=60, deadline=None)
+def test_patterns_that_match_nothing_split_as_the_library_does(pattern, text):
+    library = pytest.importorskip("tokenizers.pre_tokenizers")
+    regex = pytest.importorskip("tokenizers").Regex(pattern)
+    names = {"Removed": "removed", "Isolated": "isolated", "Contiguous": "contiguous"}
+    names |= {"MergedWithPrevious": "merged_with_previous", "MergedWithNext": "merged_with_next"}
+    for behaviour, name in names.items():
+        for invert in (False, True):
+            words = pretokenizers.Split(compile_pattern(pattern), behaviour, invert).split(AlignedText.of(text))
+            wanted = library.Split(regex, name, invert).pre_tokenize_str(text)
+            assert [(word.text, word.original(0, len(word))) for word in words] == [found for found in wanted if found[0]]
+
+
 def test_numbers_of_unicode_17_are_digits_and_match_no_expression():
     for individual, words in ((True, ["a", "\U00011de8", "\U00016ff6", "b"]), (False, ["a", "\U00011de8\U00016ff6", "b"])):
         assert [word.text for word in pretokenizers.Digits(individual).split(AlignedText.of("a\U00011de8\U00016ff6b"))] == words

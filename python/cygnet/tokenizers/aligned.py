@@ -20,6 +20,9 @@ class AlignedText:
         The text as it is now.
     spans : list of (int, int), length len(text)
         Start and end of each character in code points of the original text.
+    start : int, optional
+        Where in the original the stretch begins that the text was made of: what is put in front stands there, even when the first
+        characters are gone (default: where its first character stands, 0 for empty text).
 
     Examples
     --------
@@ -27,11 +30,12 @@ class AlignedText:
     [(0, 1), (0, 1), (1, 2)]
     """
 
-    __slots__ = ("spans", "text")
+    __slots__ = ("spans", "start", "text")
 
-    def __init__(self, text: str, spans: list[Span]):
+    def __init__(self, text: str, spans: list[Span], start: int | None = None):
         self.text = text
         self.spans = spans
+        self.start = (spans[0][0] if spans else 0) if start is None else start
 
     @classmethod
     def of(cls, text: str, start: int = 0) -> AlignedText:
@@ -44,11 +48,6 @@ class AlignedText:
     def __repr__(self) -> str:
         return f"AlignedText({self.text!r})"
 
-    @property
-    def start(self) -> int:
-        """First code point of the original that the text stands for (0 for empty text)."""
-        return self.spans[0][0] if self.spans else 0
-
     def original(self, start: int, end: int) -> Span:
         """Range of the original text behind characters start..end of this one; an empty range stays empty."""
         if start >= end:
@@ -57,7 +56,16 @@ class AlignedText:
         return self.spans[start][0], self.spans[end - 1][1]
 
     def slice(self, start: int, end: int) -> AlignedText:
+        """Characters start..end as a text of their own, which begins where they do."""
         return AlignedText(self.text[start:end], self.spans[start:end])
+
+    def stripped(self, start: int, end: int) -> AlignedText:
+        """The same text without what stands before start and from end on."""
+        return AlignedText(self.text[start:end], self.spans[start:end], self.start)
+
+    def respelled(self, text: str) -> AlignedText:
+        """Each character replaced by the one of `text` at its place."""
+        return AlignedText(text, self.spans, self.start)
 
     def slices(self, ranges: Iterable[Span]) -> Iterator[AlignedText]:
         """The non-empty ones of the given ranges."""
@@ -81,17 +89,17 @@ class AlignedText:
             else:
                 spans.append(old[position])
                 position += 1 - change
-        return AlignedText("".join(text), spans)
+        return AlignedText("".join(text), spans, self.start)
 
     def map(self, function: Callable[[str], str]) -> AlignedText:
         """Each character replaced by function(character), of any length, all of it standing for that character."""
         parts = [function(char) for char in self.text]
-        return AlignedText("".join(parts), [span for part, span in zip(parts, self.spans, strict=True) for _ in part])
+        return AlignedText("".join(parts), [span for part, span in zip(parts, self.spans, strict=True) for _ in part], self.start)
 
     def filter(self, keep: Callable[[str], bool]) -> AlignedText:
         """Only the characters for which keep(character) holds."""
         kept = [i for i, char in enumerate(self.text) if keep(char)]
-        return AlignedText("".join([self.text[i] for i in kept]), [self.spans[i] for i in kept])
+        return AlignedText("".join([self.text[i] for i in kept]), [self.spans[i] for i in kept], self.start)
 
     def replace(self, ranges: Iterable[Span], content: str) -> AlignedText:
         """Each (start, end) range, ascending and apart, replaced by content that stands for the last character of the range."""
@@ -103,16 +111,16 @@ class AlignedText:
             spans += self.spans[done:start]
             spans += [self.spans[end - 1] if end else (self.start, self.start)] * len(content)
             done = end
-        return AlignedText("".join([*text, self.text[done:]]), spans + self.spans[done:])
+        return AlignedText("".join([*text, self.text[done:]]), spans + self.spans[done:], self.start)
 
     def prepend(self, prefix: str) -> AlignedText:
         """Prefix before the first character, standing for it; empty text stays empty."""
         if not self.text:
             return self
-        return AlignedText(prefix + self.text, [self.spans[0]] * len(prefix) + self.spans)
+        return AlignedText(prefix + self.text, [self.spans[0]] * len(prefix) + self.spans, self.start)
 
     def append(self, suffix: str) -> AlignedText:
         """Suffix after the last character, standing for it; empty text stays empty."""
         if not self.text:
             return self
-        return AlignedText(self.text + suffix, self.spans + [self.spans[-1]] * len(suffix))
+        return AlignedText(self.text + suffix, self.spans + [self.spans[-1]] * len(suffix), self.start)

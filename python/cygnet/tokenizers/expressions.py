@@ -35,12 +35,29 @@ class Expression:
         return regex.compile(regex.escape(self.pattern) if self.literal else self.pattern)
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """Ranges of all matches; an empty one right behind another does not count."""
+        """Ranges of all matches as Oniguruma's callers find them.
+
+        An empty match right behind another does not count, nor does what else begins there: the search goes on one character further.
+        """
         found: list[tuple[int, int]] = []
         for match in self.compiled.finditer(text):
             start, end = match.span()
-            if start < end or not found or found[-1][1] < start:
-                found.append((start, end))
+            if start == end:
+                return self._spans_behind(text, found)
+            found.append((start, end))
+        return found
+
+    def _spans_behind(self, text: str, found: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """The matches found so far, and those behind them, some of which are empty; there the `regex` package has another rule."""
+        done = found[-1][1] if found else -1
+        at = max(done, 0)
+        while at <= len(text) and (match := self.compiled.search(text, at)):
+            start, end = match.span()
+            if start == end == done:
+                at += 1
+                continue
+            found.append((start, end))
+            at = done = end
         return found
 
     def __eq__(self, other: object) -> bool:

@@ -34,7 +34,7 @@ class Words:
 
     def split(self, text: AlignedText) -> list[AlignedText]:
         if self.lowercase:
-            text = AlignedText("".join([c if _unicode.is_new_in_16(c) else _unicode.lower(c)[0] for c in text.text]), text.spans)
+            text = text.respelled("".join([c if _unicode.is_new_in_16(c) else _unicode.lower(c)[0] for c in text.text]))
         return list(text.slices(match.span() for match in NO_SPACE.finditer(text.text)))
 
 

@@ -56,7 +56,7 @@ class Lowercase:
 
     def normalize(self, text: AlignedText) -> AlignedText:
         if text.text.isascii():
-            return AlignedText(text.text.lower(), text.spans)
+            return text.respelled(text.text.lower())
         return text.map(_unicode.lower)
 
 
@@ -73,7 +73,7 @@ class Strip:
             start += 1
         while self.right and end > start and _unicode.is_space(text.text[end - 1]):
             end -= 1
-        return text.slice(start, end)
+        return text.stripped(start, end)
 
 
 class StripAccents:

@@ -33,6 +33,10 @@ ESCAPES = {
 }
 
 
+# Behind a line end that ends the text no line begins, but one ends.
+ANCHORS = {"^": r"(?:\A|(?<=\n)(?!\Z))", "$": "(?m:$)"}
+
+
 class _Reader:
     """One pass over a pattern, writing the other dialect."""
 
@@ -54,8 +58,8 @@ class _Reader:
                 self.copy(1)
             elif depth:
                 self.inside_set(c)
-            elif c in "^$":
-                self.out.append(f"(?m:{c})")
+            elif c in ANCHORS:
+                self.out.append(ANCHORS[c])
                 self.at += 1
             elif self.pattern.startswith("(?", self.at):
                 self.group()

@@ -53,8 +53,7 @@ class Split:
 
     def split_as(self, text: AlignedText, known: str) -> list[AlignedText]:
         """The text split where its stand-in of the same length matches."""
-        matches = (m.span() for m in self.pattern.finditer(known))
-        return list(text.slices(ranges(runs(len(text), matches, self.invert), self.behaviour)))
+        return list(text.slices(ranges(runs(len(text), self.pattern.spans(known), self.invert), self.behaviour)))
 
 
 def whitespace_words() -> Split:
@@ -160,7 +159,7 @@ class Metaspace:
         self._split = literal(replacement, "MergedWithNext")
 
     def split(self, text: AlignedText) -> list[AlignedText]:
-        spaced = AlignedText(text.text.replace(" ", self.replacement), text.spans)
+        spaced = text.respelled(text.text.replace(" ", self.replacement))
         wanted = self.prepend_scheme == "always" or (self.prepend_scheme == "first" and text.start == 0)
         if wanted and not spaced.text.startswith(self.replacement):
             spaced = spaced.prepend(self.replacement)
