@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 
 import pytest
 
@@ -44,6 +45,13 @@ def test_convert(run, conformance, tmp_path):
     source, target = str(conformance / "models" / "llama-b"), str(tmp_path / "out")
     status, out, _ = run("convert", source, target, "--weights", "int8")
     assert status == 0 and out.startswith(f"{target}: ")
+    assert len(out.splitlines()) == 1
     status, _, err = run("convert", source, target, "--weights", "int8")
     assert status == 2 and err == f"cygnet convert: {target} is there already: name a new one\n"
     assert run("convert", source, target)[0] == 2
+
+
+def test_convert_tells_what_stays_wide(run, conformance, tmp_path):
+    _, out, _ = run("convert", str(conformance / "models" / "gpt2-b-bin"), str(tmp_path / "out"), "--weights", "int4")
+    assert re.search(r"^\d+ of \d+ matrices stay at 16 bits, not int4: they are stored transposed", out.splitlines()[-1])
+    assert len(run("convert", str(conformance / "models" / "gpt2-b-bin"), str(tmp_path / "wide"), "--weights", "float16")[1].splitlines()) == 1

@@ -68,7 +68,7 @@ def test_unreadable_text(run, model):
 def test_wrong_kind_of_model(run, model):
     instance = model(model.CausalLM)
     status, _, err = run("embed", "--model", "m", "a")
-    assert (status, err) == (2, "cygnet embed: m is of the kind CausalLM; this command needs Encoder\n")
+    assert (status, err) == (2, "cygnet embed: m is of the kind CausalLM; this command needs Encoder; --task encoder makes vectors with any model\n")
     assert instance.closed
 
 

@@ -21,6 +21,11 @@ def read(tmp_path_factory):
     return reading
 
 
+@pytest.mark.parametrize("text", ["</s>: 0\n'<unk>': 1\n", "---\n</s>: 0\n'<unk>': 1\n", '{"</s>": 0, "<unk>": 1}'])
+def test_the_mark_in_front_of_utf_8_is_no_part_of_a_token(read, text):
+    assert read("\ufeff" + text) == read(text) == {"</s>": 0, "<unk>": 1}
+
+
 @pytest.mark.parametrize(
     ("line", "token"),
     [

@@ -35,7 +35,8 @@ def open_model(args, *kinds: str):
     if type(model).__name__ not in kinds:
         name = type(model).__name__
         model.close()
-        raise OptionError(f"{source} is of the kind {name}; this command needs {' or '.join(kinds)}")
+        hint = "; --task encoder makes vectors with any model" if "Encoder" in kinds else ""
+        raise OptionError(f"{source} is of the kind {name}; this command needs {' or '.join(kinds)}{hint}")
     return model
 
 

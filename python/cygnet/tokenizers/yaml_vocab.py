@@ -30,7 +30,7 @@ def read_yaml_vocab(path: Path) -> dict[str, int]:
     TokenizerError
         Where a line is none of a vocabulary, or two tokens have one id.
     """
-    text = read_text(path, TokenizerError)
+    text = read_text(path, TokenizerError).removeprefix("\ufeff")  # the mark of UTF-8 that some editors put in front
     if text.lstrip().startswith("{"):
         return read_vocab(text.encode(), str(path))
     vocab: dict[str, int] = {}
