@@ -6,8 +6,8 @@ from cygnet.cli.parser import WEIGHTS, Parser
 from cygnet.cli.progress import Progress
 
 LIMITS = (
-    "int8 and int4 are blocks of 32 in a row: matrices that are stored transposed (GPT-2) or whose rows are no multiple of 32 stay at 16 bits, which is "
-    "told at the end; int8 in a file (Q8_0) is a little less exact than --weights int8 at load"
+    "int8 and int4 are blocks of 32 in a row: matrices that are stored transposed (GPT-2) or whose rows are no multiple of 32 stay at 16 bits, which "
+    "is told at the end; int8 in a file (Q8_0) is a little less exact than --weights int8 at load"
 )
 
 
