@@ -12,6 +12,7 @@ ALLOWED = {
     "errors": set(),
     "files": {"errors"},
     "background": set(),
+    "locks": set(),
     "records": set(),
     "blas_threads": set(),
     "cpu_count": {"errors"},
@@ -26,7 +27,7 @@ ALLOWED = {
     "position_tables": {"errors", "architectures", "reference"},
     "engine_sides": {"errors", "architectures", "packing", "position_tables"},
     "convolved": {"packing"},
-    "engine": {"errors", "background", "cpu_count", "architectures", "packing", "position_tables", "engine_sides", "convolved"},
+    "engine": {"errors", "background", "locks", "cpu_count", "architectures", "packing", "position_tables", "engine_sides", "convolved"},
     "generation": {"errors"},
     "models": {
         "errors",
