@@ -14,7 +14,7 @@ from cygnet.generation.tasks import NONE, Feed
 _LONELY = 3
 
 # What a step of a small model costs beside its multiply-adds, in prompt tokens: by itself, and for each answer whose token is chosen.
-_STEP, _ANSWER = 8, 1.0
+_STEP, _ANSWER = 8, 1.5
 
 # Where the answers alone take a whole chunk's time, prompts still go on, by this part of a chunk.
 _LEAST = 8
