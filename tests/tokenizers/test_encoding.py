@@ -355,6 +355,7 @@ INTERRUPTED = """
 import os, signal, threading, time
 from cygnet import Tokenizer
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # where it was ignored, as in a background job of a shell
 tokenizer = Tokenizer.from_json({document!r})
 texts = ["ab " * 700] * 200
 wanted = tokenizer.encode_batch(texts, threads=1)[0].ids
