@@ -152,3 +152,11 @@ def test_numbers_of_unicode_17_are_digits_and_match_no_expression():
 def test_characters_that_had_no_script_of_their_own_in_unicode_9():
     scripts = pretokenizers.UnicodeScripts()
     assert [word.text for word in scripts.split(AlignedText.of("\u0606\u061ca"))] == ["\u0606", "\u061c", "a"]
+
+
+def test_ranges_of_a_gguf_rule_hold_code_points_that_are_not_assigned():
+    """U+0E69 lies in U+0800 to U+4E00 and belongs to no version of Unicode; a space beside it is a piece of its own."""
+    from cygnet.tokenizers.gguf_split import IDEOGRAPHS
+    from cygnet.tokenizers.patterns import FileExpression
+
+    assert FileExpression(IDEOGRAPHS).spans("\u0e69 \u0e32\u3000\u4e00") == [(0, 1), (2, 3), (4, 5)]
