@@ -22,8 +22,8 @@ MARKED_NOT_LOWER, MARKED_NOT_UPPER = r"(?:(?=[\p{L}\p{M}])[^a-z])", r"(?:(?=[\p{
 LETTER = r"[\p{L}\p{M}]"
 PHRASE = r" ?[^(\s|.,!?\u2026\u3002\uFF0C\u3001\u0964\u06D4\u060C)]+"
 LINE_RUNS = r"[^\n]+|[\n]+"
-# White space outside ASCII is never taken for the signs of a range it lies in. It is spelled out, as an expression with a class would not see the code
-# points of its ranges that are not assigned.
+# White space outside ASCII is never taken for the signs of a range it lies in. It is spelled out, as an expression with a class would not see the
+# code points of its ranges that are not assigned.
 IDEOGRAPHS = r"(?:(?![\u1680\u2000-\u200A\u2028\u2029\u202F\u205F\u3000])[\u4E00-\u9FA5\u0800-\u4E00\uAC00-\uD7FF])+"
 
 
