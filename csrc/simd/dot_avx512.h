@@ -3,35 +3,15 @@
 #ifndef CYG_DOT_H
 #define CYG_DOT_H
 
-#include "simd/vec_avx512.h"
-#include "simd/tile.h"
-
-#define NR 32
-#define F32_ROWS 14
-#define F32_TILES TILES_14
-#define F32_DEPTH 384
-#define F32_WIDE 4
-#define F32_SIDE(rows) ((rows) == 1 ? 4 : 2)
-#define INT_ROWS 8
-#define INT_TILES TILES_8
-#define INT_DEPTH 32
+#include "simd/dot_avx512_shared.h"
 
 #define DOT_FLIP 0
-#define DOT_STEPS UNROLL
 #define DOT_ORIGIN 12582912.0f /* bits of this float plus an integer below 2^22 are the bits of their sum */
 #define DOT_ORIGIN_BITS 0x4b400000
 
 typedef struct { __m512i magnitude; __mmask64 negative; } dot8_weights;
-typedef __m512i dot4_weights;
-typedef __m512i dot_codes;
 typedef __m512i dot8_sum; /* int32 */
 typedef __m512i dot4_sum; /* int16 pairs */
-
-CYG_INLINE dot_codes dot_codes_of(const int8_t *q) {
-    int32_t four;
-    memcpy(&four, q, 4);
-    return _mm512_set1_epi32(four);
-}
 
 CYG_INLINE dot8_weights dot8_load(const uint8_t *w) {
     const __m512i codes = _mm512_loadu_si512(w);
@@ -49,11 +29,6 @@ CYG_INLINE dot8_sum dot8_step(dot8_sum sum, dot8_weights w, dot_codes q) {
 }
 CYG_INLINE vf dot8_end(dot8_sum sum) { return _mm512_castsi512_ps(sum); }
 
-CYG_INLINE void dot4_load(const uint8_t *w, dot4_weights *low, dot4_weights *high) {
-    const __m512i both = _mm512_loadu_si512(w), mask = _mm512_set1_epi8(15);
-    *low = _mm512_and_si512(both, mask);
-    *high = _mm512_and_si512(_mm512_srli_epi32(both, 4), mask);
-}
 CYG_INLINE dot4_sum dot4_start(int32_t offset) {
     (void)offset;
     return _mm512_setzero_si512();
@@ -66,7 +41,5 @@ CYG_INLINE dot4_sum dot4_step(dot4_sum sum, dot4_weights w, dot_codes q) {
 CYG_INLINE vf dot4_end(dot4_sum sum, int32_t offset) {
     return _mm512_castsi512_ps(_mm512_add_epi32(_mm512_madd_epi16(sum, _mm512_set1_epi16(1)), _mm512_set1_epi32(DOT_ORIGIN_BITS + offset)));
 }
-
-CYG_INLINE void dot_store_codes(int8_t *q, vf codes) { _mm_storeu_si128((__m128i *)q, _mm512_cvtepi32_epi8(_mm512_cvtps_epi32(codes))); }
 
 #endif
